@@ -1,0 +1,115 @@
+"""Causes: sentences that the journal supports, and no more.
+
+Which attempt wrote a row is claimed only if one attempt of its batch reached the sink; otherwise all that did are
+named as candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+
+from .journal import HandOver, TaskAttempt, commits, disturbances, hand_overs, task_attempts
+from .model import Evidence
+
+BATCHES = 5
+"""So many batches are told of in an anomaly's causes; the rest is counted."""
+
+TIMES = {0: "never", 1: "once", 2: "twice"}
+
+
+def told(batches: Sequence[int], sentences: Iterable[str]) -> list[str]:
+    """The first few of ``sentences`` (one for each of ``batches``), and how many more there would be."""
+    more = len(batches) - BATCHES
+    return list(sentences)[:BATCHES] + ([f"and so in {more} more batches"] if more > 0 else [])
+
+
+def hand_over_story(batch: int, evidence: Evidence) -> str:
+    """``batch 1 was handed to the sink twice (driver local:1, then driver local:2 after kill(driver) at ...)``."""
+    found = hand_overs(evidence.journal, batch)
+    told = f"batch {batch} was {times(len(found), 'handed to the sink')}"
+    return f"{told} ({_then(found, evidence)})" if found else told
+
+
+def _then(found: Sequence[HandOver], evidence: Evidence) -> str:
+    names = driver_names(found)
+    parts = [names[0]]
+    for (earlier, later), name in zip(pairwise(found), names[1:], strict=True):
+        between = disturbances(evidence.journal, evidence.faults, earlier.index, later.index)
+        parts.append(f"then {name}" + (f" after {' and '.join(between)}" if between else ""))
+    return ", ".join(parts)
+
+
+def driver_names(found: Sequence[HandOver]) -> list[str]:
+    """Each hand-over's driver, with its run where one process made several."""
+    processes = [hand_over.process for hand_over in found]
+    return [
+        f"driver {hand_over.process}" + (f" run {hand_over.run}" if processes.count(hand_over.process) > 1 else "")
+        for hand_over in found
+    ]
+
+
+def replayed_by(batch: int, evidence: Evidence) -> str | None:
+    """Who handed a batch over again: None if nobody did."""
+    found = hand_overs(evidence.journal, batch)
+    if len(found) < 2:
+        return None
+    restarted = found[0].process != found[-1].process
+    return "the restarted driver" if restarted else "a new run in the same driver"
+
+
+def repeated_tasks(batch: int, evidence: Evidence) -> list[str]:
+    """A sentence for each task of which a single hand-over of the batch had several attempts."""
+    found = hand_overs(evidence.journal, batch)
+    starts = [hand_over.index for hand_over in found[1:]]
+    attempts = sorted(
+        task_attempts(evidence.journal, batch),
+        key=lambda task: (sum(start <= task.index for start in starts), task.stage or 0, task.partition, task.index),
+    )
+    groups = groupby(attempts, lambda task: (sum(start <= task.index for start in starts), task.stage, task.partition))
+    return [sentence for _, group in groups for sentence in [_repeated(batch, list(group), evidence)] if sentence]
+
+
+def _repeated(batch: int, attempts: Sequence[TaskAttempt], evidence: Evidence) -> str | None:
+    if len({task.attempt for task in attempts}) < 2:
+        return None
+    first, last = attempts[0], attempts[-1]
+    between = disturbances(evidence.journal, evidence.faults, first.index, last.index)
+    named = ", ".join(str(task.attempt) for task in attempts)
+    where = ", then ".join(dict.fromkeys(str(task.process) for task in attempts))
+    after = f" after {' and '.join(between)}" if between else ""
+    return f"task {first.partition} of batch {batch} {times(len(attempts), 'ran')} (attempts {named} in {where}{after})"
+
+
+def candidates(batch: int | None, evidence: Evidence) -> list[str]:
+    """The attempts that may have written rows of ``batch``: one if only one reached the sink."""
+    if batch is None:
+        return []
+    found = hand_overs(evidence.journal, batch)
+    if len(found) != 1:
+        return driver_names(found)
+    numbers = dict.fromkeys((task.attempt, task.process) for task in task_attempts(evidence.journal, batch))
+    if len({number for number, _ in numbers}) > 1:
+        return [f"attempt {number} in {process}" for number, process in numbers]
+    return driver_names(found)
+
+
+def written_by(batch: int | None, evidence: Evidence) -> str:
+    """``driver local:1``, or all candidates."""
+    found = candidates(batch, evidence)
+    return found[0] if len(found) == 1 else f"one of: {', '.join(found)}" if found else "unknown"
+
+
+def committed_story(batch: int, evidence: Evidence) -> str:
+    """``the engine recorded batch 1 as done``, with what befell the job while the batch was with the sink."""
+    found = hand_overs(evidence.journal, batch)
+    done = commits(evidence.journal, batch)
+    end = evidence.journal.index(done[0]) if done else None
+    during = disturbances(evidence.journal, evidence.faults, found[-1].index, end) if found else []
+    fell = f"; {' and '.join(during)} fell into it" if during else ""
+    return fell + ("; the engine recorded it as done" if done else "")
+
+
+def times(count: int, what: str) -> str:
+    """``never ran``, ``ran once``, ``ran twice``, ``ran 3 times``."""
+    return f"never {what}" if count == 0 else f"{what} {TIMES.get(count, f'{count} times')}"

@@ -1,0 +1,32 @@
+"""The checkers, one file each: every module here has ``check(truth, observed, evidence) -> Anomaly | None``.
+
+The docstring of a checker states its property. ``truth`` and ``observed`` are tables of ROW_SCHEMA; ``evidence`` is for
+places (batch, partition, offset) and causes. A new kind of anomaly is a new file: nothing else names them. Its
+guarantee is ``none``, unless :mod:`..guarantees` knows a milder one.
+
+Every observed row is exactly one of: right (the first exact copy), duplicated, corrupted, phantom.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+import pyarrow as pa
+
+from ..model import Anomaly, Evidence
+
+Checker = Callable[[pa.Table, pa.Table, Evidence], Anomaly | None]
+
+
+def checkers() -> Mapping[str, Checker]:
+    """The checkers by the kind of anomaly that they find."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return {name: import_module(f"{__name__}.{name}").check for name in names}
+
+
+def find_anomalies(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> list[Anomaly]:
+    """What all checkers find, by kind."""
+    found = (check(truth, observed, evidence) for check in checkers().values())
+    return [anomaly for anomaly in found if anomaly is not None]

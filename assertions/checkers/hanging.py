@@ -1,0 +1,37 @@
+"""Hanging: a transaction that nobody ended, though everything of the job has."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ..journal import disturbances
+from ..model import Anomaly, Evidence, Open
+from ._records import SHOWN
+
+HELD_UP = {
+    "kafka": "read_committed readers get nothing behind its first record",
+    "postgres": "its locks and old row versions stay",
+}
+
+
+def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
+    """At the settling's deadline no transaction of the job is ongoing or prepared."""
+    hanging = evidence.settlement.hanging
+    if not hanging:
+        return None
+    return Anomaly(
+        kind="hanging",
+        count=len(hanging),
+        records=[
+            {"kind": one.kind, "name": one.name, "state": one.state, "detail": one.detail} for one in hanging[:SHOWN]
+        ],
+        causes=[_cause(one, evidence) for one in hanging[:SHOWN]],
+    )
+
+
+def _cause(one: Open, evidence: Evidence) -> str:
+    after = disturbances(evidence.journal, evidence.faults, 0, None)
+    what = f"{one.kind} transaction {one.name} was left {one.state}" + (
+        f" after {' and '.join(after)}" if after else ""
+    )
+    return f"{what}, and no attempt ended it: {HELD_UP.get(one.kind, 'it holds others up')}"

@@ -1,0 +1,70 @@
+"""Observation of Postgres: who is still connected, what is still prepared; and a database for each trial.
+
+``conninfo`` is a libpq connection string of a superuser on any database of the server. Errors are psycopg's own, with
+the server's message, besides those of a connection: all are :class:`psycopg.Error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from .model import Open
+
+CONNECT_TIMEOUT = 10
+"""Seconds for a connection to come up."""
+
+
+def create_database(conninfo: str, name: str) -> str:
+    """Create an empty database in UTF-8; returns the connection string to it."""
+    with _connect(conninfo) as connection:
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'").format(sql.Identifier(name))
+        )
+    return psycopg.conninfo.make_conninfo(conninfo, dbname=name)
+
+
+def drop_database(conninfo: str, name: str) -> None:
+    """Drop a database with all that still holds it: prepared transactions, then sessions. No error if it is gone."""
+    for transaction in prepared_transactions(conninfo, name):
+        rollback_prepared(conninfo, name, transaction.name)
+    with _connect(conninfo) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def sessions(conninfo: str, database: str) -> list[str]:
+    """Sessions of clients in ``database`` besides our own, one line each with process id, name, state and query."""
+    with _connect(conninfo) as connection:
+        rows = connection.execute(
+            "SELECT pid, application_name, coalesce(state, 'unknown'), left(query, 80) FROM pg_stat_activity"
+            " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY pid",
+            [database],
+        ).fetchall()
+    return [
+        f"session {pid} ({name or 'no name'}), {state}: {' '.join(query.split())}" for pid, name, state, query in rows
+    ]
+
+
+def prepared_transactions(conninfo: str, database: str) -> list[Open]:
+    """Transactions of ``database`` that were prepared (two-phase commit) and neither committed nor rolled back."""
+    with _connect(conninfo) as connection:
+        rows = connection.execute(
+            "SELECT gid, prepared, owner FROM pg_prepared_xacts WHERE database = %s ORDER BY gid", [database]
+        ).fetchall()
+    return [Open("postgres", gid, "prepared", f"by {owner} at {prepared.isoformat()}") for gid, prepared, owner in rows]
+
+
+def rollback_prepared(conninfo: str, database: str, gid: str) -> None:
+    """Roll a prepared transaction back. This works only from within its own database."""
+    with _connect(conninfo, dbname=database) as connection:
+        connection.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
+
+
+@contextmanager
+def _connect(conninfo: str, **changes: Any) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(conninfo, autocommit=True, connect_timeout=CONNECT_TIMEOUT, **changes) as connection:
+        yield connection

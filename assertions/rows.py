@@ -1,0 +1,214 @@
+"""What a reader returned, as typed rows: times, numbers and text in the forms in which databases and JSON give them.
+
+A value is compared by its meaning, so that no sink is blamed for the type of a column. Forms that are accepted:
+
+========== ======================================================================================================
+id         int, a Decimal, float or text that is a whole number
+value      int, float, Decimal, numeric text
+event_time datetime (without a zone: UTC), ISO text with T or a blank, with or without fraction and zone, or a number
+           since 1970-01-01T00:00:00Z in seconds, milliseconds, microseconds or nanoseconds, told by its magnitude
+key        text, or bytes in UTF-8
+payload    as key
+========== ======================================================================================================
+
+Null is accepted everywhere: a row without id is a phantom, any other null differs from the truth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from .model import ROW_SCHEMA
+
+COLUMNS = tuple(ROW_SCHEMA.names)
+
+EPOCH = datetime(1970, 1, 1)
+
+UNITS = ((1e11, 1_000_000), (1e14, 1_000), (1e17, 1))
+"""Below the first number: microseconds in a unit. 1e11 s is the year 5138, 1e11 ms is 1973; then us, at last ns."""
+
+
+class RowError(ValueError):
+    """A row that cannot be compared: one line naming the column, the value and the row."""
+
+
+def to_table(rows: Any) -> pa.Table:
+    """Rows as a table of ROW_SCHEMA; further columns are ignored.
+
+    ``rows``: mappings, an Arrow table, or a DataFrame that can give one (``toArrow`` of Spark, ``__arrow_c_stream__``
+    of pandas and Polars). Raises RowError for a missing column and for a value that cannot be read.
+
+    >>> to_table([{"id": "7", "key": "a", "value": "1.5", "event_time": 0, "payload": "b", "more": 1}]).to_pylist()
+    [{'id': 7, 'key': 'a', 'value': 1.5, 'event_time': datetime.datetime(1970, 1, 1, 0, 0), 'payload': 'b'}]
+    """
+    return _table(_row(number, row) for number, row in enumerate(_mappings(rows)))
+
+
+def rows_of_json(records: Iterable[Any]) -> pa.Table:
+    """Values of a topic as rows: JSON objects, as bytes or as records with such a ``value``.
+
+    A field that is absent is null, as Spark's ``to_json`` leaves nulls out; RowError if no object of all has it. A
+    value that is no JSON object, or that has a field which cannot be read, becomes a row of nulls with the value's text
+    as payload: a reader gets it, nobody wrote it, so it is a phantom.
+    """
+    objects = [_object(getattr(record, "value", record)) for record in records]
+    read = [found for found in objects if isinstance(found, dict)]
+    for column in COLUMNS:
+        if read and not any(column in found for found in read):
+            raise RowError(f"column {column!r} is missing in every record: they have {_names(read[0])}")
+    return _table(_row_of_json(number, found) for number, found in enumerate(objects))
+
+
+def same_rows(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two readings hold the same rows, each as often, in whatever order."""
+    if one.num_rows != other.num_rows:
+        return False
+    order = [(name, "ascending") for name in one.column_names]
+    return bool(one.sort_by(order).equals(other.select(one.column_names).sort_by(order)))
+
+
+def _table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, ROW_SCHEMA, strict=True)], ROW_SCHEMA
+    )
+
+
+def _mappings(rows: Any) -> Iterator[Any]:
+    if hasattr(rows, "toArrow"):
+        rows = rows.toArrow()
+    elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
+        rows = pa.table(rows)
+    if not isinstance(rows, pa.Table):
+        return iter(rows)
+    for column in COLUMNS:
+        _require(column, rows.column_names, "the table")
+    return iter(rows.select(COLUMNS).to_pylist())
+
+
+def _row(number: int, row: Any) -> tuple[Any, ...]:
+    if not isinstance(row, Mapping):
+        raise RowError(f"row {number} is {_shown(row)}: a row must be a mapping from column to value")
+    for column in COLUMNS:
+        _require(column, row, f"row {number}")
+    return tuple(_read(column, row[column], number) for column in COLUMNS)
+
+
+def _require(column: str, names: Any, where: str) -> None:
+    if column not in names:
+        raise RowError(f"column {column!r} is missing in {where}: it has {_names(names)}")
+
+
+def _row_of_json(number: int, found: dict[str, Any] | str) -> tuple[Any, ...]:
+    if isinstance(found, dict):
+        try:
+            return tuple(_read(column, found.get(column), number) for column in COLUMNS)
+        except RowError:
+            found = json.dumps(found, ensure_ascii=False)
+    return (None, None, None, None, found)
+
+
+def _object(value: Any) -> dict[str, Any] | str:
+    """The JSON object, or the text of what is none."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, dict) else text
+
+
+def _read(column: str, value: Any, number: int) -> Any:
+    if value is None:
+        return None
+    try:
+        return READERS[column](value)
+    except (ValueError, TypeError, ArithmeticError):
+        raise RowError(f"column {column!r} of row {number} is {_shown(value)}: not {MEANT[column]}") from None
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    number = value if isinstance(value, int) else Decimal(str(value))
+    if number != int(number) or not -(2**63) <= number < 2**63:
+        raise ValueError
+    return int(number)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool | bytes):
+        raise TypeError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8")
+    if not isinstance(value, str):
+        raise TypeError
+    value.encode("utf-8")  # a lone surrogate is no text that a target could hold
+    return value
+
+
+def _time(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return _utc(value)
+    if isinstance(value, str) and not _is_number(value):
+        return _utc(datetime.fromisoformat(value.strip()))
+    if isinstance(value, bool | bytes):
+        raise TypeError
+    return _since_epoch(Decimal(str(value)))
+
+
+def _utc(time: datetime) -> datetime:
+    """Without a zone, in UTC; a plain datetime, whatever subclass it was (pandas' Timestamp has nanoseconds)."""
+    plain = datetime.combine(time.date(), time.timetz())
+    return plain if plain.tzinfo is None else plain.astimezone(UTC).replace(tzinfo=None)
+
+
+def _since_epoch(number: Decimal) -> datetime:
+    for below, microseconds in UNITS:
+        if abs(number) < below:
+            return EPOCH + timedelta(microseconds=round(number * microseconds))
+    return EPOCH + timedelta(microseconds=round(number / 1000))
+
+
+def _is_number(text: str) -> bool:
+    """``20260101`` is a number here, and a date to fromisoformat."""
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def _names(names: Iterable[Any]) -> str:
+    return ", ".join(map(str, names)) or "no columns"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "id": _integer,
+    "key": _text,
+    "value": _number,
+    "event_time": _time,
+    "payload": _text,
+}
+
+MEANT = {
+    "id": "a whole number of 64 bits",
+    "key": "text",
+    "value": "a number",
+    "event_time": "a time (a datetime, ISO 8601 text, or a number since 1970)",
+    "payload": "text",
+}

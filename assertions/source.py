@@ -1,0 +1,100 @@
+"""Writes a workload to its source topic, in transactions, and keeps the broker's acknowledged place of each record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+from confluent_kafka import KafkaException, Message, Producer
+
+from .model import ACK_SCHEMA
+from .workload import Row, Transaction, Workload, encode
+
+T = TypeVar("T")
+
+
+class SourceError(Exception):
+    """The workload could not be written; one line saying what the broker or the deadline had against it."""
+
+
+def write_workload(bootstrap: str, topic: str, workload: Workload, timeout: float = 60.0) -> pa.Table:
+    """Write every transaction of ``workload``, committing and aborting as planned; returns the places (ACK_SCHEMA).
+
+    ``topic`` must have the workload's number of partitions. The whole must end within ``timeout`` seconds.
+    A single producer writes, one transaction after the other: a partition then holds records and control markers in
+    exactly the planned order, since the broker lets a producer into a partition only once its last marker is written.
+    Raises SourceError.
+    """
+    writer = _Writer(bootstrap, topic, workload, timeout)
+    for transaction in workload.transactions():
+        writer.write(transaction)
+    return pa.Table.from_pylist(writer.acks, schema=ACK_SCHEMA)
+
+
+class _Writer:
+    def __init__(self, bootstrap: str, topic: str, workload: Workload, timeout: float) -> None:
+        self.topic = topic
+        self.acks: list[Mapping[str, object]] = []
+        self.errors: list[str] = []
+        self.deadline = time.monotonic() + timeout
+        self.timeout = timeout
+        # transaction.timeout.ms stays the client's 60 s, below the broker's transaction.max.timeout.ms (15 min).
+        self.producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "transactional.id": f"{topic}-workload",
+                "linger.ms": 5,
+                "retry.backoff.ms": 20,
+                "log_level": 2,
+            }
+        )
+        self._do("init_transactions", self.producer.init_transactions)
+
+    def write(self, transaction: Transaction) -> None:
+        self._begin()
+        for partition, row in transaction.records:
+            self._produce(partition, row, transaction.commit)
+        # Also before an abort: it would throw away what is still queued here, and the topic would lack those records.
+        if self._do("flush", self.producer.flush):
+            raise SourceError(f"topic {self.topic}: records not acknowledged within {self.timeout:g} s")
+        if self.errors:
+            raise SourceError(f"topic {self.topic}: {self.errors[0]}")
+        end = self.producer.commit_transaction if transaction.commit else self.producer.abort_transaction
+        self._do(end.__name__, end)
+
+    def _begin(self) -> None:
+        try:
+            self.producer.begin_transaction()
+        except KafkaException as error:
+            raise SourceError(f"topic {self.topic}: begin_transaction: {error}") from error
+
+    def _produce(self, partition: int, row: Row, commit: bool) -> None:
+        def acknowledged(error: object, message: Message) -> None:
+            if error is not None:
+                self.errors.append(f"record {row.id} to partition {partition}: {error}")
+            place = {"id": row.id, "partition": message.partition(), "offset": message.offset(), "committed": commit}
+            self.acks.append(place)
+
+        while True:
+            try:
+                return self.producer.produce(
+                    self.topic, encode(row), row.key.encode(), partition, on_delivery=acknowledged
+                )
+            except BufferError:  # the local queue is full: acknowledgements make room
+                self._do("poll", lambda left: self.producer.poll(min(left, 0.5)))
+            except KafkaException as error:
+                raise SourceError(f"topic {self.topic}: record {row.id} to partition {partition}: {error}") from error
+
+    def _do(self, step: str, call: Callable[[float], T]) -> T:
+        """``call`` with the seconds that are left, repeated while the client says that this is safe."""
+        while True:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise SourceError(f"topic {self.topic}: {step}: not done within {self.timeout:g} s")
+            try:
+                return call(left)
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise SourceError(f"topic {self.topic}: {step}: {error.args[0].str()}") from error

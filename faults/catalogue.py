@@ -1,0 +1,156 @@
+"""The catalogue: which phases and actions there are, and which phases a sink has.
+
+>>> [action.name for action in ACTIONS]
+['delay', 'fail', 'kill', 'pause', 'restart', 'resume']
+>>> PHASES[0].name, PHASES[0].edges
+('query.start', ('before',))
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from . import actions, phases
+from .declarations import PLACES, SINKS, ActionSpec, Parameter, Phase, Sinks
+from .model import Action, Edge, Value
+from .shape import UNKNOWN, SinkShape, lines_of, shape_of
+
+__all__ = [
+    "ACTIONS",
+    "ALWAYS_REPORTED",
+    "PHASES",
+    "PLACES",
+    "UNKNOWN",
+    "ActionSpec",
+    "Parameter",
+    "Phase",
+    "SinkShape",
+    "action_named",
+    "argument",
+    "has_phase",
+    "lines_of",
+    "phase_named",
+    "phases_of",
+    "render_actions",
+    "render_catalogue",
+    "shape_of",
+]
+
+
+def _modules(package: ModuleType) -> Iterator[ModuleType]:
+    """The modules of ``package`` in the order of their names; those that begin with an underscore declare nothing."""
+    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
+        if not module.name.startswith("_"):
+            yield import_module(f"{package.__name__}.{module.name}")
+
+
+def _declared(package: ModuleType, attribute: str) -> Iterator[Any]:
+    for module in _modules(package):
+        if not hasattr(module, attribute):
+            raise TypeError(f"{module.__name__} declares no {attribute}")
+        yield getattr(module, attribute)
+
+
+def _in_protocol_order() -> tuple[Phase, ...]:
+    found: list[Phase] = [phase for family in _declared(phases, "PHASES") for phase in family]
+    return tuple(sorted(found, key=lambda phase: phase.step))
+
+
+PHASES: tuple[Phase, ...] = _in_protocol_order()
+"""Every phase, in the order of the protocol."""
+
+ACTIONS: tuple[ActionSpec, ...] = tuple(_declared(actions, "ACTION"))
+"""Every action, by name."""
+
+ALWAYS_REPORTED: frozenset[tuple[str, Edge]] = frozenset(
+    {
+        ("query.start", "before"),
+        ("sink.write", "before"),
+        ("sink.write", "after"),
+        ("batch.commit", "before"),
+        ("batch.commit", "after"),
+    }
+)
+"""Points of the driver that are reported in every trial: they are the evidence of a replay."""
+
+_PHASES = {phase.name: phase for phase in PHASES}
+_ACTIONS = {action.name: action for action in ACTIONS}
+
+
+def phase_named(name: str) -> Phase:
+    """The phase called ``name``. Raises KeyError."""
+    return _PHASES[name]
+
+
+def action_named(name: str) -> ActionSpec:
+    """The declaration of the action called ``name``. Raises KeyError."""
+    return _ACTIONS[name]
+
+
+def argument(action: Action, name: str) -> Value | None:
+    """An argument of an action as written, else its declared default. Raises KeyError for a name it does not take."""
+    declared = {parameter.name: parameter for parameter in action_named(action.name).arguments}
+    return action.arguments.get(name, declared[name].default)
+
+
+def has_phase(shape: SinkShape, phase: Phase) -> bool:
+    """Whether a sink of this shape can have ``phase``."""
+    having: dict[Sinks, bool] = {
+        "every": True,
+        "v2": shape.v2,
+        "kafka-transactions": shape.kafka_transactions,
+        "python": bool(shape.lines) and (shape.foreach_batch or shape.python_source),
+    }
+    return shape.unknown or having[phase.sinks]
+
+
+def phases_of(shape: SinkShape) -> list[tuple[Phase, tuple[Edge, ...]]]:
+    """The phases that a sink of this shape has, with their edges, in the order of the protocol."""
+    return [(phase, phase.edges) for phase in PHASES if has_phase(shape, phase)]
+
+
+def render_catalogue(shape: SinkShape = UNKNOWN) -> list[dict[str, Any]]:
+    """The phases (of one sink, else all) as rows for people: words and lists of words, ready for JSON."""
+    return [
+        {
+            "name": phase.name,
+            "edges": list(phase.edges),
+            "selectors": [parameter.name for parameter in phase.selectors],
+            "where": PLACES[phase.where],
+            "sinks": SINKS[phase.sinks],
+            "meaning": phase.meaning,
+            "two_phase_commit": phase.two_phase,
+            "source": phase.source,
+            "example": example_of(phase),
+        }
+        for phase in PHASES
+        if has_phase(shape, phase)
+    ]
+
+
+def render_actions() -> list[dict[str, Any]]:
+    """The actions as rows for people: words and lists of words, ready for JSON."""
+    return [
+        {
+            "name": action.name,
+            "targets": list(action.targets),
+            "arguments": {parameter.name: parameter.meaning for parameter in action.arguments},
+            "until": action.takes_until,
+            "meaning": action.meaning,
+            "example": action.example,
+        }
+        for action in ACTIONS
+    ]
+
+
+def example_of(phase: Phase) -> str:
+    """How a point of ``phase`` is written."""
+    if phase.name == "line":
+        return "line[my_sink.py:42][batch=1]"
+    samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit"}
+    chosen = [samples[parameter.name] for parameter in phase.selectors if parameter.name in samples]
+    return f"{phase.name}:{phase.edges[-1]}" + (f"[{', '.join(chosen)}]" if chosen else "")

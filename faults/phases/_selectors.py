@@ -1,0 +1,10 @@
+"""Selectors that several families share."""
+
+from __future__ import annotations
+
+from ..declarations import Parameter
+
+QUERY = Parameter("query", "text", "id of the streaming query: stable over restarts on one checkpoint")
+BATCH = Parameter("batch", "number", "id of the micro-batch, from 0")
+PARTITION = Parameter("partition", "number", "number of the task within its stage, from 0 (no Kafka partition)")
+ATTEMPT = Parameter("attempt", "number", "attempt of the task, from 0; a retry has a higher one")

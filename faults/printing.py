@@ -1,0 +1,53 @@
+"""The canonical text of plans and their parts. Nothing is checked here: that is the parser's."""
+
+from __future__ import annotations
+
+from .catalogue import ACTIONS, PHASES
+from .model import Action, Fault, Moment, Plan, Point
+from .values import print_duration, print_file, print_value
+
+
+def format_plan(plan: Plan) -> str:
+    """The canonical text of a plan, in one line.
+
+    Parsing it gives the plan again, with edges filled in where a phase has only one. Nothing is checked: what the
+    catalogue does not know is printed as it is, for an error to point at.
+    """
+    return "; ".join(map(format_fault, plan.faults))
+
+
+def format_fault(fault: Fault) -> str:
+    """The canonical text of one fault: also its name in tests and reports."""
+    at = f"at({print_duration(fault.at.seconds)})" if isinstance(fault.at, Moment) else format_point(fault.at)
+    holds = " and ".join(f"hold({format_point(point)})" for point in fault.holds)
+    return f"{at} -> {' then '.join(map(format_action, fault.actions))}" + (f" with {holds}" if holds else "")
+
+
+def format_point(point: Point) -> str:
+    """The canonical text of a point: ``task.commit:before[batch=1, partition=0]#2``."""
+    phase = next((phase for phase in PHASES if phase.name == point.phase), None)
+    where = dict(point.where)
+    if point.phase == "line":
+        name = f"line[{print_file(str(where.pop('file', '')))}:{where.pop('line', '')}]"
+    else:
+        edge = point.edge or (phase.edges[0] if phase and len(phase.edges) == 1 else None)
+        name = f"{point.phase}:{edge}" if edge else point.phase
+    order = [selector.name for selector in phase.selectors] if phase else []
+    keys = sorted(where, key=lambda key: order.index(key) if key in order else len(order))
+    selectors = ", ".join(f"{key}={print_value(where[key])}" for key in keys)
+    return name + (f"[{selectors}]" if selectors else "") + (f"#{point.nth}" if point.nth is not None else "")
+
+
+def format_action(action: Action) -> str:
+    """The canonical text of an action: ``kill(driver)``, ``pause(driver, for=3s)``, ``delay(2s)``, ``fail``."""
+    spec = next((spec for spec in ACTIONS if spec.name == action.name), None)
+    positional = spec.positional if spec else None
+    order = [argument.name for argument in spec.arguments] if spec else []
+    keys = sorted(action.arguments, key=lambda key: order.index(key) if key in order else len(order))
+    values = [
+        print_value(action.arguments[key]) if key == positional else f"{key}={print_value(action.arguments[key])}"
+        for key in keys
+    ]
+    given = ", ".join(([action.target] if action.target is not None else []) + values)
+    until = f" until {format_point(action.until)}" if action.until else ""
+    return action.name + (f"({given})" if given else "") + until

@@ -1,0 +1,93 @@
+"""The Byteman script of one JVM: the rules of the phases that are wanted there, and of those that always are.
+
+>>> text = rules([("sink.commit", "after")], "driver", spark_version="4.2.0", host="127.0.0.1", port=21000, token="t")
+>>> [line for line in text.splitlines() if line.startswith("RULE")][0]
+'RULE query.start:before'
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Collection
+from importlib import import_module
+
+from . import phases as declared
+from .rule import Injection, Rule, Side, render
+
+ALWAYS = frozenset(
+    (phase, edge)
+    for phase, edges in {
+        "query.start": ("before",),
+        "sink.write": ("before", "after"),
+        "batch.commit": ("before", "after"),
+    }.items()
+    for edge in edges
+)
+"""Points that every driver reports: they are the evidence of a replay."""
+
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_PACKAGES = {
+    "4.0": {"runtime": _STREAMING, "checkpointing": _STREAMING},
+    "4.1": {"runtime": f"{_STREAMING}.runtime", "checkpointing": f"{_STREAMING}.checkpointing"},
+    "4.2": {"runtime": f"{_STREAMING}.runtime", "checkpointing": f"{_STREAMING}.checkpointing"},
+}
+"""Packages by Spark's feature release; all else that the rules name is the same in 4.0.0, 4.1.3 and 4.2.0."""
+
+
+def _declared() -> tuple[Rule, ...]:
+    modules = sorted(module.name for module in pkgutil.iter_modules(declared.__path__))
+    return tuple(rule for name in modules for rule in import_module(f"{declared.__name__}.{name}").RULES)
+
+
+RULES: tuple[Rule, ...] = _declared()
+"""Every rule that there is."""
+
+
+def rules(
+    phases: Collection[str | tuple[str, str | None]],
+    side: Side,
+    *,
+    spark_version: str,
+    host: str,
+    port: int,
+    token: str,
+    rows: Collection[int] = (),
+    gate: str | None = None,
+) -> str:
+    """The script for one side; empty if nothing has to be reported there.
+
+    ``phases`` are points (name, edge), or names for all their edges; those of other sides are passed over. ``rows`` are
+    the row numbers of task.row. ``gate`` is for brokers: they report only while this file exists. Raises ValueError for
+    a Spark version whose classes are not known, for a point that no rule reports, and for task.row without rows.
+    """
+    packages = _packages(spark_version)
+    wanted = _points(phases) | (ALWAYS if side == "driver" else frozenset())
+    if any(phase == "task.row" for phase, _ in wanted) and side == "executor" and not rows:
+        raise ValueError("task.row is reported for given rows only: rows is empty")
+    injection = Injection(host, port, token, tuple(sorted(rows)), gate if side == "broker" else None)
+    chosen = [rule for rule in RULES if rule.side == side and _serves(rule, wanted)]
+    return "\n".join(render(rule, packages, injection) for rule in chosen)
+
+
+def _packages(spark_version: str) -> dict[str, str]:
+    feature = ".".join(spark_version.split(".")[:2])
+    if feature not in _PACKAGES:
+        raise ValueError(f"no rules for Spark {spark_version}: known are {', '.join(_PACKAGES)}")
+    return _PACKAGES[feature]
+
+
+def _points(phases: Collection[str | tuple[str, str | None]]) -> frozenset[tuple[str, str | None]]:
+    known = {(str(rule.phase), rule.edge) for rule in RULES if rule.phase}
+    found: set[tuple[str, str | None]] = set()
+    for asked in phases:
+        points = {point for point in known if point == asked or point[0] == asked}
+        if not points and asked != "line" and asked != ("line", None):
+            raise ValueError(f"no rule reports {asked!r}: known are {', '.join(sorted({name for name, _ in known}))}")
+        found |= points
+    return frozenset(found)
+
+
+def _serves(rule: Rule, wanted: frozenset[tuple[str, str | None]]) -> bool:
+    if rule.phase is None:
+        return any(point in wanted for point in rule.serves)
+    return (rule.phase, rule.edge) in wanted

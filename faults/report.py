@@ -1,0 +1,79 @@
+"""What a probe sends: one line, ``TOKEN`` TAB ``key=value`` TAB ... newline; and the point that it stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NUMBERS = frozenset({"batch", "partition", "stage", "attempt", "task", "row", "line", "pid"})
+"""Fields that are whole numbers."""
+
+STREAM_THREAD = re.compile(r"\[id = ([0-9a-f-]{36}), runId = ([0-9a-f-]{36})\]")
+"""The name of a query's thread (StreamExecution.prettyIdString): ``... for NAME [id = .., runId = ..]``."""
+
+
+class Malformed(ValueError):
+    """A line that is no report."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A line as it came: its token and its fields, numbers as int. Absent and null fields are left out."""
+
+    token: str
+    fields: Mapping[str, Any]
+
+
+def read_message(line: bytes) -> Message:
+    """Raises Malformed."""
+    try:
+        token, *pairs = line.decode("utf-8").rstrip("\n").split("\t")
+        texts = dict(pair.split("=", 1) for pair in pairs)
+        values = {name: int(text) if name in NUMBERS else text for name, text in texts.items() if text != "null"}
+    except ValueError as error:
+        raise Malformed(f"{line[:200]!r}: {error}") from None
+    return Message(token, values)
+
+
+@dataclass
+class Batches:
+    """Which batch a driver's Python code works for: that of the last sink.write:before from the same driver.
+
+    Drivers are told apart by the mark that all processes of one have in common, so that a paused driver and the one
+    that replaced it do not mix. Of several queries in one driver, the one whose hand-over began last counts.
+    """
+
+    _last: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def note(self, driver: str, point: Mapping[str, Any]) -> None:
+        if (point.get("phase"), point.get("edge")) == ("sink.write", "before"):
+            self._last[driver] = {name: point[name] for name in ("query", "run", "batch") if name in point}
+
+    def of(self, driver: str) -> Mapping[str, Any]:
+        """query, run and batch; empty before the first hand-over."""
+        return self._last.get(driver, {})
+
+
+def to_point(fields: Mapping[str, Any], batches: Batches) -> dict[str, Any] | None:
+    """The point of a report; None for a line outside any batch, which is no point."""
+    point = dict(fields)
+    driver = point.pop("driver", "")
+    point["process"] = process_of(point)
+    if "worker" in point:
+        point["worker"] = f"{point['process'].partition(':')[0]}:{point['worker']}"
+    point.pop("place", None)
+    point.pop("pid", None)
+    if named := STREAM_THREAD.search(str(point.get("thread", ""))):
+        point = {"query": named[1], "run": named[2]} | point
+    batches.note(driver, point)
+    if point.get("phase") == "line":
+        point = dict(batches.of(driver)) | point
+        return point if "batch" in point else None
+    return point
+
+
+def process_of(fields: Mapping[str, Any]) -> str:
+    """``place:pid``."""
+    return f"{fields.get('place', 'local')}:{fields.get('pid', 0)}"

@@ -1,0 +1,198 @@
+"""What can be known of a sink from its text alone, without running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+V2_FORMATS = frozenset({"kafka", "noop", "console", "memory", "iceberg"})
+FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text", "avro"})
+V1_FORMATS = frozenset({"delta"})
+TRANSACTIONAL_NAMES = ("transactional_id", "transactional.id")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class SinkShape:
+    """The kind of a sink, which decides the phases it has.
+
+    ``foreach_batch``: a function called with each batch. ``v2``: a DataSource V2 writer. ``file``: Spark's own file
+    sink. ``unknown``: static analysis cannot tell, so that every phase is allowed. ``kafka_transactions``: the sink
+    uses Kafka transactions. ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks.
+    ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
+    """
+
+    foreach_batch: bool = False
+    v2: bool = False
+    file: bool = False
+    unknown: bool = False
+    kafka_transactions: bool = False
+    python_source: bool = False
+    python_file: str = ""
+    lines: frozenset[int] = frozenset()
+
+    @property
+    def file_name(self) -> str:
+        """The base name of the sink's file: probes report lines by it."""
+        return Path(self.python_file).name
+
+
+UNKNOWN = SinkShape(unknown=True)
+"""A sink of which nothing is known: every phase is allowed."""
+
+
+def shape_of(path: Path) -> SinkShape:
+    """The shape of the sink in the file at ``path``, from its text and that of modules beside it that it imports.
+
+    Raises OSError, SyntaxError, or ValueError (null bytes) where the sink's own file cannot be read or parsed.
+    """
+    source = path.read_bytes()
+    tree = ast.parse(source, filename=str(path))
+    nodes = [node for module in [tree, *_modules_beside(tree, path)] for node in ast.walk(module)]
+    names = _top_level_names(tree)
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    formats = _formats(nodes)
+    calls = _method_names(nodes)
+    foreach_batch = "write_batch" in names or "foreachBatch" in calls
+    own_source = any(_is_data_source(node) for node in classes) or "foreach" in calls
+    if foreach_batch:
+        kind = SinkShape(foreach_batch=True)
+    elif own_source:
+        kind = SinkShape(v2=True, python_source=True)
+    elif formats and formats <= V2_FORMATS:
+        kind = SinkShape(v2=True)
+    elif formats and formats <= FILE_FORMATS:
+        kind = SinkShape(file=True)
+    elif formats and formats <= V1_FORMATS:
+        kind = SinkShape()
+    else:
+        kind = SinkShape(unknown=True)
+    return SinkShape(
+        foreach_batch=kind.foreach_batch,
+        v2=kind.v2,
+        file=kind.file,
+        unknown=kind.unknown,
+        python_source=kind.python_source,
+        kafka_transactions=any(name in text for text in _texts(nodes) for name in TRANSACTIONAL_NAMES),
+        python_file=str(path),
+        lines=lines_of(source, str(path)),
+    )
+
+
+def lines_of(source: bytes | str, filename: str = "<sink>") -> frozenset[int]:
+    """The lines at which the code of functions and methods begins; lines run at import are none.
+
+    They are the lines that the compiler notes, so those that a trace of this Python version can report.
+    """
+    tree = ast.parse(source, filename=filename)
+    module = compile(source, filename, "exec", dont_inherit=True)
+    starts = {
+        (node.name, _first_line(node)): node.body[0].lineno for node in ast.walk(tree) if isinstance(node, Function)
+    }
+    return frozenset(
+        line
+        for code in _functions(module)
+        for _, _, line in code.co_lines()
+        if line is not None and line >= starts.get((code.co_name, code.co_firstlineno), 1)
+    )
+
+
+def _first_line(function: Function) -> int:
+    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    """The code of every function inside ``code``: class bodies and annotation scopes run when their module does."""
+    optimized = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for modules and class bodies
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_flags & optimized and not _is_annotation_scope(constant):
+                yield constant
+            yield from _functions(constant)
+
+
+def _is_annotation_scope(code: CodeType) -> bool:
+    return code.co_name == "__annotate__" or code.co_name.startswith("<generic parameters of")
+
+
+def _modules_beside(tree: ast.Module, path: Path) -> list[ast.Module]:
+    """The modules in the sink's directory that it imports, directly or not; what cannot be parsed tells nothing."""
+    seen = {path.resolve()}
+    found: list[ast.Module] = []
+    waiting = [tree]
+    while waiting:
+        for name in _imported(waiting.pop()):
+            module = path.with_name(f"{name}.py").resolve()
+            if module in seen or not module.is_file():
+                continue
+            seen.add(module)
+            try:
+                parsed = ast.parse(module.read_bytes(), filename=str(module))
+            except (SyntaxError, ValueError, OSError):
+                continue
+            found.append(parsed)
+            waiting.append(parsed)
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """The first part of the name of each module that is imported anywhere in ``tree``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+
+
+def _top_level_names(tree: ast.Module) -> set[str]:
+    """The names that the module defines: functions, assignments, imports."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, Function):
+            names.add(node.name)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return names
+
+
+def _is_data_source(node: ast.ClassDef) -> bool:
+    """Whether a class derives from pyspark.sql.datasource.DataSource, by the name of its base."""
+    return any(ast.unparse(base).rpartition(".")[2] == "DataSource" for base in node.bases)
+
+
+def _method_names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+
+
+def _formats(nodes: Iterable[ast.AST]) -> set[str]:
+    """The arguments of ``.format(...)``, lower case; ``?`` for one that is no constant. Text formatting is left out."""
+    formats: set[str] = set()
+    for node in nodes:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format"):
+            continue
+        if isinstance(node.func.value, ast.Constant | ast.JoinedStr):
+            continue
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        source = arguments[0] if arguments else None
+        formats.add(str(source.value).lower() if isinstance(source, ast.Constant) else "?")
+    return formats
+
+
+def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Every name, keyword and text constant of the code; comments and docstrings are no code."""
+    nodes = list(nodes)
+    docstrings = {
+        id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in nodes:
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in docstrings:
+                yield text
+            case ast.keyword(arg=str(text)) | ast.Name(id=text) | ast.Attribute(attr=text) | ast.arg(arg=text):
+                yield text

@@ -1,0 +1,182 @@
+"""The middle of a trial: the job runs under supervision while the injector executes the plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..faults import Plan
+from ..faults.injector import Injector
+from ..faults.probes import PYTHON_PROBE, rules
+from ..faults.probes.rule import Side
+from . import checkpoint
+from .actuator import TrialActuator
+from .driver_log import error_in
+from .environments.base import Driver, DriverSpec, Environment, ProbePoint
+from .journal import Journal
+from .progress import TrialProgress
+from .sinks import JOBS
+from .site import Site
+from .spec import TrialSpec
+from .supervisor import JobOutcome, Supervisor
+
+PASSTHROUGH = JOBS / "passthrough.py"
+
+
+@dataclass(frozen=True)
+class Acted:
+    """How the act ended. ``leftovers`` are processes of the job that were still there and had to be ended."""
+
+    outcome: JobOutcome
+    fired: bool
+    broken: list[str]
+    """what went wrong with the environment's own restarts"""
+
+
+def act(spec: TrialSpec, environment: Environment, site: Site, journal: Journal, directory: Path) -> Acted:
+    """Run the job to its end under the plan; no driver runs any more when this returns or raises."""
+    progress = TrialProgress()
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        journal.record(event, fields)
+        progress.note(event, fields)
+
+    delays = restart_delays(spec.plan)
+    actuator = TrialActuator(environment, record, delays, _worker_of(journal))
+    with ExitStack() as stack:
+        injector = stack.enter_context(
+            Injector(spec.plan, actuator, record, observe=_observer(site), host=environment.injector_host())
+        )
+        progress.injector = injector
+        point = ProbePoint(injector.host, injector.port, injector.token)
+        if spec.resolved.broker_phases:
+            environment.arm_brokers(_rules(spec, environment, point, "broker"), point)
+            stack.callback(environment.arm_brokers, None, None)
+        starter = _Starter(spec, environment, site, point, directory)
+        supervisor = Supervisor(
+            start=starter.start,
+            error_of=lambda number: error_in(starter.log(number), spec.sink.path),
+            record=record,
+            progress=progress,
+            deadline=spec.deadline,
+            restart_after=delays.get("driver", 0.0),
+        )
+        actuator.supervisor = supervisor
+        stack.callback(supervisor.end)
+        record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
+        injector.start_clock()
+        outcome = supervisor.run()
+        broken = actuator.settle(spec.deadline) + [f"the injector failed: {error}" for error in injector.errors]
+    return Acted(outcome, progress.fired, broken)
+
+
+def restart_delays(plan: Plan) -> dict[str, float]:
+    """The plan's ``restart(x, after=t)`` by target, in seconds."""
+    return {
+        str(action.target): float(action.arguments.get("after", 0.0))
+        for fault in plan.faults
+        for action in fault.actions
+        if action.name == "restart"
+    }
+
+
+@dataclass(frozen=True)
+class _Starter:
+    spec: TrialSpec
+    environment: Environment
+    site: Site
+    injector: ProbePoint
+    directory: Path
+
+    def log(self, incarnation: int) -> Path:
+        return self.directory / "logs" / f"driver-{incarnation}.log"
+
+    def start(self, incarnation: int) -> Driver:
+        spec = self.spec
+        return self.environment.start_driver(
+            DriverSpec(
+                arguments=self._arguments(),
+                log=self.log(incarnation),
+                incarnation=incarnation,
+                injector=self.injector,
+                driver_rules=_rules(spec, self.environment, self.injector, "driver"),
+                executor_rules=_rules(spec, self.environment, self.injector, "executor"),
+                conf=spec.conf,
+                jars=spec.jars,
+                trial=self.site.name,
+                python_path=(str(PYTHON_PROBE), str(spec.sink.path.parent)),
+                variables=self._variables(),
+            )
+        )
+
+    def _arguments(self) -> tuple[str, ...]:
+        addresses = self.environment.addresses("job")
+        return (
+            str(PASSTHROUGH),
+            *("--brokers", str(addresses.kafka)),
+            *("--topic", self.site.source),
+            *("--checkpoint", str(self.site.checkpoint)),
+            *("--sink", str(self.spec.sink.path)),
+            *("--target", json.dumps(self.site.targets["job"])),
+            *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
+        )
+
+    def _variables(self) -> dict[str, str]:
+        """Which lines are probed: all of the sink's in a trace, else those of the plan only."""
+        spec, variables = self.spec, dict[str, str]()
+        if spec.resolved.lines:
+            variables["ONCEPROOF_LINES"] = str(spec.sink.path)
+        if spec.resolved.lines and not spec.trace:
+            name = spec.sink.path.name
+            variables["ONCEPROOF_LINE_FILTER"] = ",".join(f"{name}:{line}" for line in sorted(spec.resolved.lines))
+        return variables
+
+
+def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side: Side) -> str:
+    return rules(
+        _points(spec, side),
+        side,
+        spark_version=environment.versions()["spark"],
+        host=injector.host,
+        port=injector.port,
+        token=injector.token,
+        rows=spec.resolved.rows,
+        gate=str(environment.broker_gate()) if side == "broker" else None,
+    )
+
+
+def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
+    """What the rules of one side have to report; ``task.worker`` says which Python worker serves a task."""
+    resolved = spec.resolved
+    points = {"driver": resolved.driver_points, "executor": resolved.executor_points, "broker": resolved.broker_points}
+    targets = {action.target for fault in spec.plan.faults for action in fault.actions}
+    return [*sorted(points[side]), *(["task.worker"] if side == "executor" and "worker" in targets else [])]
+
+
+def _observer(site: Site) -> Any:
+    """Adds the digest of offsets/N to each hand-over of batch N: a replay must find it byte-equal."""
+
+    def observe(point: Mapping[str, Any]) -> dict[str, Any]:
+        if point.get("phase") == "sink.write" and point.get("edge") == "before" and "batch" in point:
+            return {"offsets": checkpoint.offsets_digest(site.checkpoint, point["batch"])}
+        return {}
+
+    return observe
+
+
+def _worker_of(journal: Journal) -> Any:
+    """The Python worker that serves the parked task, by the reports of ``task.worker``."""
+
+    def worker_of(point: Mapping[str, Any]) -> str | None:
+        served = [
+            event["worker"]
+            for event in journal.events("point")
+            if event.get("phase") == "task.worker" and event.get("task") == point.get("task") and "task" in point
+        ]
+        return served[-1] if served else None
+
+    return worker_of

@@ -1,0 +1,87 @@
+"""What faults do to the running system, on the side of the harness."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .environments.base import EffectError, Environment
+from .supervisor import Supervisor
+
+Record = Callable[[str, Mapping[str, Any]], None]
+Report = Mapping[str, Any]
+
+
+@dataclass
+class TrialActuator:
+    """Carries out the actions of a plan; called on the injector's threads while the reporting thread is parked.
+
+    ``delays`` are the plan's ``restart(x, after=t)`` by target, in seconds.
+    """
+
+    environment: Environment
+    record: Record
+    delays: Mapping[str, float]
+    worker_of: Callable[[Report], str | None]
+    supervisor: Supervisor | None = None
+    _restarts: list[threading.Thread] = field(default_factory=list)
+    _failures: list[str] = field(default_factory=list)
+
+    def kill(self, target: str, point: Report) -> str:
+        """Returns what died, once it is confirmed. Raises EffectError."""
+        if target == "driver":
+            return self._supervisor().kill(point.get("process"))
+        if target == "broker":
+            return self._kill_broker(point)
+        return self.environment.kill_process(self._process(target, point))
+
+    def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
+        """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place."""
+        if target == "driver":
+            supervisor = self._supervisor()
+            process = point.get("process")
+            return supervisor.replace(process) if replace else supervisor.driver_of(process).driver.pause()
+        return self.environment.pause_process(self._process(target, point))
+
+    def resume(self, target: str, point: Report) -> str:
+        if target == "driver":
+            return self._supervisor().driver_of(point.get("process")).driver.resume()
+        return self.environment.resume_process(self._process(target, point))
+
+    def settle(self, deadline: float) -> list[str]:
+        """Wait for restarts that are under way; returns what went wrong with them."""
+        for thread in self._restarts:
+            thread.join(deadline)
+        hanging = [f"{thread.name} has not ended" for thread in self._restarts if thread.is_alive()]
+        return self._failures + hanging
+
+    def _supervisor(self) -> Supervisor:
+        if self.supervisor is None:
+            raise EffectError("no driver runs yet")
+        return self.supervisor
+
+    def _process(self, target: str, point: Report) -> str:
+        process = self.worker_of(point) if target == "worker" else point.get("process")
+        if not process:
+            raise EffectError(f"no {target} serves the parked task at {point.get('phase')}: nothing to act on")
+        return str(process)
+
+    def _kill_broker(self, point: Report) -> str:
+        broker = self.environment.broker_of(str(point.get("process")))
+        detail = self.environment.kill_broker(broker)
+        thread = threading.Thread(target=self._restart_broker, args=(broker,), name=f"restart of broker {broker}")
+        self._restarts.append(thread)
+        thread.start()
+        return detail
+
+    def _restart_broker(self, broker: int) -> None:
+        threading.Event().wait(self.delays.get("broker", 0.0))
+        try:
+            detail = self.environment.start_broker(broker)
+        except Exception as error:
+            self._failures.append(f"broker {broker} did not come back: {error}")
+            self.record("environment.failure", {"part": f"broker {broker}", "detail": str(error)})
+        else:
+            self.record("broker.registered", {"broker": broker, "detail": detail})

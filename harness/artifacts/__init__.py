@@ -1,0 +1,79 @@
+"""Everything that is not on PyPI: the jars of the broker, the Kafka connector and Byteman, and class-data archives.
+
+>>> from onceproof.harness.artifacts import Artifacts
+>>> artifacts = Artifacts.open(progress=True)       # doctest: +SKIP
+>>> artifacts.byteman()                             # doctest: +SKIP
+PosixPath('.../.cache/onceproof/jars/org/jboss/byteman/byteman/4.0.26/byteman-4.0.26.jar')
+
+Jars are pinned in ``lock.json``, fetched when they are first asked for, and verified whenever they are asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..java import Java
+from ..spark import SparkInstall
+from .download import Downloads
+from .errors import CACHE, MIRROR, ArtifactError
+from .keys import archive_path, broker_key, launcher_key, spark_key
+from .lock import Jar, Lock, shipped_lock
+
+__all__ = ["ArtifactError", "Artifacts", "Jar", "Lock", "default_cache"]
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """The cache directory, and the jars that ``lock`` names."""
+
+    cache: Path
+    lock: Lock
+    downloads: Downloads
+
+    @classmethod
+    def open(cls, cache: Path | None = None, progress: bool = False) -> Artifacts:
+        """Nothing is fetched yet. ``cache`` is by default what :func:`default_cache` says; ``progress`` shows a bar on
+        stderr while something is fetched."""
+        directory = (cache or default_cache()).absolute()
+        lock = shipped_lock()
+        base_url = os.environ.get(MIRROR) or lock.repository
+        return cls(directory, lock, Downloads(directory / "jars", base_url, progress))
+
+    def broker_classpath(self) -> list[Path]:
+        """The jars of a Kafka broker, in class path order. Raises ArtifactError, like all that fetch."""
+        return self.downloads.paths(self.lock.groups["broker"])
+
+    def connector_jars(self, spark_version: str) -> list[Path]:
+        """The Kafka connector of Spark ``spark_version`` with what it needs beyond Spark's own jars."""
+        return self.downloads.paths(self.lock.connector(spark_version))
+
+    def byteman(self) -> Path:
+        """The agent's jar."""
+        return self.downloads.paths(self.lock.groups["byteman"])[0]
+
+    def broker_archive(self, java: Java) -> Path | None:
+        """The class-data archive for a JVM with exactly :meth:`broker_classpath`; None if setup has not made it."""
+        return _present(archive_path(self.cache, "broker", broker_key(java, self.broker_classpath())))
+
+    def spark_archive(self, java: Java, spark: SparkInstall) -> Path | None:
+        """The class-data archive for Spark's JVMs with the connector in front; None if setup has not made it."""
+        return _present(archive_path(self.cache, "spark", spark_key(java, spark, self.connector_jars(spark.version))))
+
+    def launcher_archive(self, java: Java, spark: SparkInstall) -> Path | None:
+        """The class-data archive for the JVM in which Spark's launcher builds a driver's command line."""
+        return _present(archive_path(self.cache, "launcher", launcher_key(java, spark)))
+
+
+def default_cache(environ: Mapping[str, str] = os.environ) -> Path:
+    """ONCEPROOF_CACHE, else ``onceproof`` below XDG_CACHE_HOME or ~/.cache."""
+    if environ.get(CACHE):
+        return Path(environ[CACHE])
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "onceproof"
+
+
+def _present(archive: Path) -> Path | None:
+    return archive if archive.is_file() else None

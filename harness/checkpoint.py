@@ -1,0 +1,62 @@
+"""Reading a Structured Streaming checkpoint: its offset log and its commit log.
+
+Each file is ``v1``, then JSON lines; see OffsetSeqLog and CommitLog in org.apache.spark.sql.execution.streaming.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+
+def planned(checkpoint: Path) -> list[int]:
+    """The batches in the offset log, in order."""
+    return _numbered(checkpoint / "offsets")
+
+
+def committed(checkpoint: Path) -> list[int]:
+    """The batches in the commit log, in order."""
+    return _numbered(checkpoint / "commits")
+
+
+def offsets_digest(checkpoint: Path, batch: int) -> str | None:
+    """sha256 of offsets/N as it stands, or None where there is none."""
+    try:
+        return hashlib.sha256((checkpoint / "offsets" / str(batch)).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def end_offsets(checkpoint: Path, batch: int) -> dict[int, int]:
+    """The end offset of each partition of the job's one source in offsets/N."""
+    lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+    sources = [json.loads(line) for line in lines[2:] if line not in ("", "-")]
+    return {
+        int(partition): int(end) for source in sources for topic in source.values() for partition, end in topic.items()
+    }
+
+
+def batches(checkpoint: Path) -> dict[int, dict[int, tuple[int, int]]]:
+    """For each planned batch the first and the end offset of each partition."""
+    result: dict[int, dict[int, tuple[int, int]]] = {}
+    before: dict[int, int] = {}
+    for batch in planned(checkpoint):
+        ends = end_offsets(checkpoint, batch)
+        result[batch] = {partition: (before.get(partition, 0), end) for partition, end in ends.items()}
+        before = ends
+    return result
+
+
+def copy(checkpoint: Path, destination: Path) -> None:
+    """Keep each offsets and commits file for the run directory."""
+    for log in ("offsets", "commits"):
+        if (checkpoint / log).is_dir():
+            shutil.copytree(checkpoint / log, destination / log, ignore=shutil.ignore_patterns(".*", "*.tmp"))
+
+
+def _numbered(directory: Path) -> list[int]:
+    if not directory.is_dir():
+        return []
+    return sorted(int(path.name) for path in directory.iterdir() if path.name.isdigit())

@@ -1,0 +1,67 @@
+"""The command line of onceproof: one file for each command."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from ..environments.base import Unavailable
+from ..errors import UNAVAILABLE, USAGE, UsageError
+from . import certify, check, demo, environment, lists, plan, run
+
+INTERRUPTED = 130
+
+HELP = """Certifies end-to-end exactly-once for Spark Structured Streaming on Kafka: kills the driver, executors, Python
+workers and brokers at chosen steps of the commit protocol, and compares what a reader sees with the ground truth.
+
+Exit codes: 0 the claimed guarantee held; 1 it broke; 2 wrong usage or bad input; 3 inconclusive; 4 the environment
+could not be had."""
+
+app = App(
+    name="onceproof",
+    help=HELP,
+    version_flags=["--version"],
+    result_action="return_value",
+)
+for module in (environment, lists, plan, run, certify, check, demo):
+    module.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line; returns its exit code. What is wrong is said in one line on stderr."""
+    try:
+        return int(app(arguments, exit_on_error=False, print_error=False) or 0)
+    except CycloptsError as error:
+        return _complain(f"{str(error).strip()} See onceproof {_command(arguments)}--help", USAGE)
+    except UsageError as error:
+        return _complain(str(error), USAGE)
+    except Unavailable as error:
+        return _complain(str(error), UNAVAILABLE)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM):
+            raise
+        return _complain(
+            f"{error.strerror}: {error.filename or 'a file of the run'}: free some and run again", UNAVAILABLE
+        )
+
+
+def _command(arguments: Sequence[str]) -> str:
+    return f"{arguments[0]} " if arguments and not arguments[0].startswith("-") else ""
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"onceproof: {message}", file=sys.stderr)
+    return code

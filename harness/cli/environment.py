@@ -1,0 +1,81 @@
+"""``onceproof setup``, ``doctor``, ``up`` and ``down``: what trials need, and environments that outlive a command."""
+
+from __future__ import annotations
+
+import json as json_module
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..doctor import diagnose
+from ..environments import holder
+from ..environments.local import LocalOptions
+from ..errors import HELD, UNAVAILABLE, UsageError
+from ..setup_steps import setup as run_setup
+from .options import PlaceOptions
+
+
+def register(app: App) -> None:
+    for command in (setup, doctor, up, down):
+        app.command(command)
+
+
+def setup(*, python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None) -> int:
+    """Fetch the pinned Java artifacts and make the class archives that start JVMs quickly. Quick the second time."""
+    run_setup(python=python, report=print)
+    return HELD
+
+
+def doctor(
+    *,
+    python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
+    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+) -> int:
+    """Say what is here, what is missing, and the mend for each. Exit code 4 when something needed is missing."""
+    checks = diagnose(python)
+    if json:
+        print(json_module.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False))
+    else:
+        table = Table("check", "", "found", "mend")
+        for check in checks:
+            mark = "[green]ok[/]" if check.ok else "[red]missing[/]" if check.needed else "[yellow]absent[/]"
+            table.add_row(check.name, mark, escape(check.detail), "" if check.ok else escape(check.mend))
+        Console().print(table)
+    return HELD if all(check.ok or not check.needed for check in checks) else UNAVAILABLE
+
+
+def up(
+    *,
+    name: Annotated[str, Parameter(help="what to call the environment")] = "default",
+    ttl: Annotated[float, Parameter(help="minutes after which it ends by itself")] = 240.0,
+    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+) -> int:
+    """Start an environment that stays until 'onceproof down': trials use it with --attach NAME.
+
+    Example:
+
+        onceproof up --name dev
+
+        onceproof run --attach dev --sink kafka_append
+    """
+    try:
+        options = LocalOptions(
+            master=place.master, brokers=place.brokers, lean=not place.own_settings, python=place.python
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    held = holder.up(name, options, ttl * 60)
+    print(json_module.dumps(asdict(held), default=str) if json else f"environment {name} is up: {held}")
+    return HELD
+
+
+def down(*, name: Annotated[str, Parameter(help="the environment's name")] = "default") -> int:
+    """End an environment that 'onceproof up' started."""
+    holder.down(name)
+    print(f"environment {name} is down")
+    return HELD

@@ -1,0 +1,103 @@
+"""Options that several commands share, as dataclasses that the command line is parsed into."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from ...assertions import Guarantee, Workload
+from ..errors import UsageError
+from ..run_directories import RUNS
+from ..session import Place
+
+PLACE = Group("Environment")
+INPUT = Group("Workload")
+CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
+
+
+@Parameter(name="*", group=PLACE)
+@dataclass(frozen=True)
+class PlaceOptions:
+    """Where trials run."""
+
+    master: Annotated[
+        str, Parameter(help="Spark master: local[N], or standalone for a master and workers of our own")
+    ] = "local[2]"
+    brokers: Annotated[int, Parameter(help="Kafka brokers, 1 to 3")] = 1
+    python: Annotated[str, Parameter(help="the job's Python interpreter; it has pyspark")] = sys.executable
+    conf: Annotated[
+        tuple[str, ...], Parameter(negative=(), help="Spark property KEY=VALUE for the driver; may be repeated")
+    ] = ()
+    jars: Annotated[tuple[str, ...], Parameter(negative=(), help="further jars for the driver; may be repeated")] = ()
+    own_settings: Annotated[
+        bool,
+        Parameter(
+            negative=(), help="start Spark with its own defaults instead of the lean ones (no UI, C1, class archive)"
+        ),
+    ] = False
+    attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
+    runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
+    deadline: Annotated[float, Parameter(help="seconds without progress after which the job counts as hanging")] = 90.0
+    sink_deadline: Annotated[float, Parameter(help="seconds for a call of the sink's prepare, read, cleanup")] = 60.0
+    settle_deadline: Annotated[float, Parameter(help="seconds to wait for quiet after the job's end")] = 15.0
+
+    def place(self) -> Place:
+        return Place(
+            master=self.master,
+            brokers=self.brokers,
+            python=self.python,
+            lean=not self.own_settings,
+            attach=self.attach,
+            runs=self.runs,
+            sink_deadline=self.sink_deadline,
+        )
+
+    def properties(self) -> dict[str, str]:
+        """The ``--conf`` options. Raises UsageError for one without a value."""
+        pairs = [item.partition("=") for item in self.conf]
+        for key, sign, _ in pairs:
+            if not sign or not key.strip():
+                raise UsageError(
+                    f"--conf {key!r} has no value: write --conf KEY=VALUE, such as spark.sql.shuffle.partitions=4"
+                )
+        return {key.strip(): value for key, _, value in pairs}
+
+    def jar_files(self) -> Sequence[str]:
+        """The ``--jars`` options. Raises UsageError for one that does not exist."""
+        jars = [jar for item in self.jars for jar in item.split(",") if jar]
+        for jar in jars:
+            if not Path(jar).is_file():
+                raise UsageError(f"--jars {jar} does not exist: give the path of a jar file")
+        return [str(Path(jar).resolve()) for jar in jars]
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True)
+class WorkloadOptions:
+    """The seeded input."""
+
+    seed: Annotated[int, Parameter(help="seed of the input; the same seed gives the same records")] = 1
+    partitions: Annotated[int, Parameter(help="partitions of the source topic")] = 3
+    batches: Annotated[int, Parameter(help="batches that the input is cut into")] = 5
+    rows: Annotated[int, Parameter(help="visible rows of a batch, in all partitions together")] = 216
+
+    def workload(self) -> Workload:
+        """Raises UsageError for sizes that make no workload."""
+        try:
+            return Workload(seed=self.seed, partitions=self.partitions, batches=self.batches, rows=self.rows)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+
+def claim(value: str | None) -> Guarantee | None:
+    """``--claim`` as a guarantee; None is the sink's own."""
+    if value is None:
+        return None
+    if value not in CLAIMS:
+        raise UsageError(f"--claim {value!r} is unknown: it is one of {', '.join(CLAIMS)}")
+    return Guarantee(value)

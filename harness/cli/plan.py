@@ -1,0 +1,54 @@
+"""``onceproof plan check``: parse plans and hold them against a sink; starts nothing."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from ...faults import PlanError, format_plan, parse
+from ..errors import HELD, UsageError
+from ..session import resolve_plan
+from ..sinks import find_sink
+from .run import plan_text
+
+
+def register(app: App) -> None:
+    plan = App(name="plan", help="Work with fault plans: docs/plans.md has the language.")
+    plan.command(check)
+    app.command(plan)
+
+
+def check(
+    text: Annotated[str | None, Parameter(help="the plan's text")] = None,
+    /,
+    *,
+    file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
+    sink: Annotated[str | None, Parameter(help="hold the plan against this sink too")] = None,
+    master: Annotated[str, Parameter(help="the Spark master that it is meant for")] = "local[2]",
+    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+) -> int:
+    """Check a plan: its form, and with --sink whether that sink has its phases. Nothing is started.
+
+    Errors point at the column and say what would be valid. Prints the plan in its canonical form.
+
+    Examples:
+
+        onceproof plan check "sink.write:after[batch=1] -> kill(driver)"
+
+        onceproof plan check --file nightly.plan --sink my_sink.py
+    """
+    if (text is None) == (file is None):
+        raise UsageError("plan check takes either a plan's text or --file FILE")
+    source = plan_text((text,) if text is not None else (), file)
+    try:
+        plan = parse(source)
+    except PlanError as error:
+        raise UsageError(str(error)) from error
+    if sink is not None:
+        resolve_plan(source, find_sink(sink), master)
+    canonical = format_plan(plan)
+    print(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
+    return HELD

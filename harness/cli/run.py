@@ -1,0 +1,80 @@
+"""``onceproof run``: one trial."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from ...assertions import Outcome
+from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
+from ..record import trial_as_json
+from ..reports.trial import print_trial
+from ..session import Request, Session, resolve_plan
+from ..sinks import find_sink
+from .options import PlaceOptions, WorkloadOptions
+from .options import claim as claim_of
+from .signals import as_interrupt
+
+EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
+
+
+def register(app: App) -> None:
+    app.command(run)
+
+
+def run(
+    *,
+    sink: Annotated[str, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")],
+    fault: Annotated[tuple[str, ...], Parameter(negative=(), help="a fault of the plan; may be repeated")] = (),
+    plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
+    claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
+    run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
+    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
+) -> int:
+    """Run one trial: the job with a sink, under a plan of faults, judged by what a reader sees.
+
+    Exit code 0: the claim held; 1: it broke; 3: inconclusive.
+
+    Examples:
+
+        onceproof run --sink kafka_append --fault "sink.commit:after[batch=1] -> kill(driver)"
+
+        onceproof run --sink my_sink.py --fault "sink.write:after[batch=1] -> kill(driver)" --json
+
+        onceproof run --sink kafka_transactional --master standalone \\
+            --fault "task.commit:before[batch=1] -> kill(executor)"
+    """
+    request = Request(
+        sink=sink,
+        plan=plan_text(fault, plan),
+        claim=claim_of(claim),
+        workload=workload.workload(),
+        conf=place.properties(),
+        jars=place.jar_files(),
+        deadline=place.deadline,
+        settle_deadline=place.settle_deadline,
+        directory=run_directory,
+    )
+    resolve_plan(request.plan, find_sink(sink), place.master)
+    with as_interrupt(), Session(place.place()) as session:
+        result = session.trial(request)
+    if json:
+        print(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))
+    else:
+        print_trial(result)
+    return EXIT[result.verdict.outcome]
+
+
+def plan_text(faults: tuple[str, ...], file: Path | None) -> str:
+    """The plan of ``--fault`` options and a ``--plan`` file together. Raises UsageError."""
+    if file is None:
+        return ";\n".join(faults)
+    try:
+        return ";\n".join([file.read_text(encoding="utf-8").strip().rstrip(";"), *faults])
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"plan file {file} cannot be read: {error}") from error

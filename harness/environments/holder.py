@@ -1,0 +1,380 @@
+"""Environments that outlive a command: ``up`` starts a process that holds the services until ``down``.
+
+The holder listens on a unix socket in its state directory, which only its user can enter. Whoever attaches has the
+services alone for as long as its connection lives: a connection that ends, by an orderly end or a death, gives them
+back, with the brokers disarmed and running. Drivers are started by whoever is attached, and die with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any
+
+from .. import processes
+from ..errors import UsageError
+from ..sweep import named, sweep
+from ..waiting import WaitTimeout, wait_for
+from .base import Addresses, EffectError, Failure, ProbePoint, Unavailable
+from .local.environment import LocalEnvironment, on_services
+from .local.options import LocalOptions
+from .local.services import LocalServices
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+HELD = ("kafka", "postgres")
+INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
+CALLS = frozenset(
+    {
+        *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
+        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "failures", "collect_logs"),
+    }
+)
+"""What may be asked of the services over the socket."""
+END_SECONDS = 15.0
+HAND_OVER_SECONDS = 20.0
+"""How long an attach waits while the services are being put in order behind the last user."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """An environment that is up. ``process`` identifies its holder; ``until`` is local time, ISO 8601."""
+
+    name: str
+    process: str
+    master: str
+    brokers: int
+    python: str
+    lean: bool
+    until: str
+
+    def __str__(self) -> str:
+        pid = self.process.partition(":")[0]
+        return f"{self.name}: master {self.master}, {self.brokers} broker(s), until {self.until} (process {pid})"
+
+    @property
+    def options(self) -> LocalOptions:
+        return LocalOptions(self.master, self.brokers, self.lean, self.python)
+
+
+class InUse(Unavailable):
+    """Somebody else is attached to the environment."""
+
+
+def up(name: str, options: LocalOptions, ttl: float) -> Held:
+    """Start an environment that stays until :func:`down`, or until ``ttl`` seconds are over and nobody is attached.
+
+    Returns when its services serve. Raises UsageError for a name that will not do, Unavailable.
+    """
+    if not NAME.fullmatch(name):
+        raise UsageError(f"an environment cannot be called {name!r}: use up to 32 letters, digits, - and _")
+    program = "from onceproof.harness.environments.holder import main; main()"
+    command = [sys.executable, "-P", "-c", program, name, json.dumps(asdict(options)), str(ttl)]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+    except BaseException:
+        process.kill()
+        raise
+    answer = json.loads(line) if line else {"error": f"the holder ended at its start (exit code {process.wait()})"}
+    if "error" in answer:
+        raise Unavailable(answer["error"])
+    return Held(**answer)
+
+
+def environments() -> list[Held]:
+    """The environments of this user that are up."""
+    found = []
+    for path in sorted(named("*").parent.glob(named("*").name)):
+        try:
+            held = Held(**json.loads((path / INFO).read_text()))
+        except (OSError, ValueError, TypeError):
+            continue
+        if processes.lives(held.process):
+            found.append(held)
+    return found
+
+
+def attach(name: str) -> LocalEnvironment:
+    """Use an environment that is up, alone, until it is closed. Raises InUse, or Unavailable if it is not up."""
+    held = _held(name)
+    connection = _connect(held)
+    token = _answer(name, connection, "attach", os.getpid())
+    return on_services(RemoteServices(held, connection, token), name)
+
+
+def down(name: str) -> None:
+    """End an environment; returns when nothing of it is left. Raises InUse, or Unavailable if it is not up."""
+    held = _held(name)
+    _answer(name, _connect(held), "down")
+    try:
+        wait_for(lambda: not named(name).exists(), END_SECONDS, f"the end of environment {name}")
+    except WaitTimeout:
+        if processes.lives(held.process):
+            os.kill(int(held.process.partition(":")[0]), signal.SIGKILL)
+        wait_for(lambda: not named(name).exists(), END_SECONDS, f"the end of environment {name}")
+
+
+class RemoteServices:
+    """Implements :class:`.local.services.Services` by calls to a holder, with a connection for each thread."""
+
+    def __init__(self, held: Held, lease: Connection, token: str) -> None:
+        self._held = held
+        self._lease = lease
+        self._token = token
+        self._local = threading.local()
+
+    def options(self) -> LocalOptions:
+        return self._held.options
+
+    def guardian_identity(self) -> str:
+        return str(self._call("guardian_identity"))
+
+    def provide(self, services: Collection[str]) -> None:
+        self._call("provide", tuple(services))
+
+    def versions(self) -> dict[str, str]:
+        return dict(self._call("versions"))
+
+    def addresses(self) -> Addresses:
+        found: Addresses = self._call("addresses")
+        return found
+
+    def master_url(self) -> str:
+        return str(self._call("master_url"))
+
+    def executor_pids(self) -> list[int]:
+        return list(self._call("executor_pids"))
+
+    def gate(self) -> str:
+        return str(self._call("gate"))
+
+    def arm_brokers(self, rules: str | None, injector: ProbePoint | None) -> None:
+        self._call("arm_brokers", rules, injector)
+
+    def broker_of(self, pid: int) -> int:
+        return int(self._call("broker_of", pid))
+
+    def kill_broker(self, broker: int) -> str:
+        return str(self._call("kill_broker", broker))
+
+    def start_broker(self, broker: int) -> str:
+        return str(self._call("start_broker", broker))
+
+    def failures(self) -> list[Failure]:
+        return list(self._call("failures"))
+
+    def collect_logs(self, directory: str) -> None:
+        self._call("collect_logs", directory)
+
+    def tidy(self) -> None:
+        self._call("tidy")
+
+    def close(self) -> None:
+        """Give the services back."""
+        self._lease.close()
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = _connect(self._held)
+            _answer(self._held.name, connection, "join", self._token)
+        return _answer(self._held.name, connection, method, *arguments)
+
+
+class Holder:
+    """The process that holds the services: one thread for each connection, one lease."""
+
+    def __init__(self, name: str, services: LocalServices, ttl: float) -> None:
+        self.services = services
+        self.state = services.host.state
+        self._name = name
+        self._end = time.monotonic() + ttl
+        self._until = datetime.now() + timedelta(seconds=ttl)
+        self._lease = threading.Lock()
+        self._token = ""
+        self._user: int | None = None
+        self._down = threading.Event()
+
+    def prepare(self) -> Held:
+        """Start the services, and listen."""
+        self.services.provide(HELD)
+        key = secrets.token_bytes(32)
+        self._listener = Listener(str(self.state / SOCKET), family="AF_UNIX", backlog=16, authkey=key)
+        descriptor = os.open(self.state / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(key)
+        options = asdict(self.services.options())
+        until = self._until.isoformat(timespec="minutes")
+        held = Held(name=self._name, process=processes.identity(os.getpid()), until=until, **options)
+        (self.state / INFO).write_text(json.dumps(asdict(held)))
+        return held
+
+    def serve(self) -> None:
+        """Until ``down``, or the time is over and nobody is attached."""
+        signal.signal(signal.SIGTERM, lambda *_: self._down.set())
+        threading.Thread(target=self._accept, name="accept", daemon=True).start()
+        while not self._down.wait(max(1.0, self._end - time.monotonic())):
+            if time.monotonic() >= self._end and self._lease.acquire(blocking=False):
+                return
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except (OSError, EOFError, AuthenticationError):
+                continue
+            threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
+
+    def _converse(self, connection: Connection) -> None:
+        """Answer one connection until it ends. The first message says what it is for."""
+        leased = False
+        try:
+            while True:
+                method, *arguments = connection.recv()
+                try:
+                    if method == "attach":
+                        value: Any = self._attach(*arguments)
+                        leased = True
+                    else:
+                        value = self._answer(method, *arguments)
+                    reply = (True, value)
+                except Exception as error:
+                    reply = (False, _portable(error))
+                connection.send(reply)
+        except (EOFError, OSError):
+            pass
+        finally:
+            connection.close()
+            if leased:
+                self._release()
+
+    def _attach(self, pid: int) -> str:
+        patience = 0.5 if self._user else HAND_OVER_SECONDS
+        if not self._lease.acquire(timeout=patience):
+            raise InUse(
+                f"environment {self._name} is in use by process {self._user}: wait for its end, or start another one "
+                "with 'onceproof up --name OTHER'"
+            )
+        self._user = pid
+        self._token = secrets.token_hex(16)
+        return self._token
+
+    def _answer(self, method: str, *arguments: Any) -> Any:
+        if method == "down":
+            return self._go_down()
+        if method == "join":
+            if not secrets.compare_digest(self._token, arguments[0]):
+                raise Unavailable(f"environment {self._name} is not attached to any more")
+            return None
+        if method not in CALLS:
+            raise Unavailable(f"environment {self._name} knows no call {method!r}")
+        return getattr(self.services, method)(*arguments)
+
+    def _go_down(self) -> None:
+        if not self._lease.acquire(timeout=0.5 if self._user else HAND_OVER_SECONDS):
+            raise InUse(f"environment {self._name} is in use by process {self._user}: end that first")
+        self._down.set()
+
+    def _release(self) -> None:
+        """Put the services in order before the next one may have them; if they cannot be, end."""
+        self._user = None
+        self._token = ""
+        try:
+            self.services.recover()
+        except (Unavailable, EffectError, processes.Survivor) as error:
+            print(f"environment {self._name} cannot go on: {error}", flush=True)
+            self._down.set()
+        else:
+            self._lease.release()
+
+
+def main() -> None:
+    """The holder process: ``NAME OPTIONS TTL``; says on stdout, in one line, that it is ready or what is wrong."""
+    name, options, ttl = sys.argv[1:]
+    try:
+        services = _services(name, LocalOptions(**json.loads(options)))
+    except Unavailable as error:
+        _say({"error": str(error)})
+        return
+    try:
+        holder = Holder(name, services, float(ttl))
+        _say(asdict(holder.prepare()))
+        _detach(holder.state / LOG)
+        holder.serve()
+    except Unavailable as error:
+        _say({"error": str(error)})
+    finally:
+        services.close()
+    os._exit(0)
+
+
+def _services(name: str, options: LocalOptions) -> LocalServices:
+    try:
+        return LocalServices(options, name)
+    except FileExistsError:
+        raise Unavailable(f"environment {name} is up already: 'onceproof down --name {name}' ends it") from None
+
+
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def _detach(log: Path) -> None:
+    """Let go of the terminal and of whoever waits for the end of our output."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+
+
+def _held(name: str) -> Held:
+    for held in environments():
+        if held.name == name:
+            return held
+    sweep()
+    others = ", ".join(held.name for held in environments())
+    seen = f" (up: {others})" if others else ""
+    raise Unavailable(f"no environment called {name} is up{seen}: 'onceproof up --name {name}' starts one")
+
+
+def _connect(held: Held) -> Connection:
+    state = named(held.name)
+    try:
+        connection: Connection = Client(str(state / SOCKET), family="AF_UNIX", authkey=(state / KEY).read_bytes())
+    except (OSError, EOFError, AuthenticationError) as error:
+        raise Unavailable(f"environment {held.name} does not answer: {error}") from error
+    return connection
+
+
+def _answer(name: str, connection: Connection, method: str, *arguments: Any) -> Any:
+    """One request. Raises what the holder raised, or Unavailable if it is gone."""
+    try:
+        connection.send((method, *arguments))
+        good, value = connection.recv()
+    except (EOFError, OSError) as error:
+        raise Unavailable(f"environment {name} is gone: its holder ended") from error
+    if not good:
+        raise value
+    return value
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that the other side knows, in one line."""
+    if type(error) in (Unavailable, EffectError, InUse):
+        return error
+    if isinstance(error, Unavailable):
+        return Unavailable(str(error))
+    return Unavailable(f"{type(error).__name__}: {error}")

@@ -1,0 +1,226 @@
+"""The local environment: drivers of this process on services that are this process's own, or a holder's."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import threading
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from ... import processes
+from ...guardian import MARK, Child, Guardian
+from ...ports import LOOPBACK
+from ...sweep import disk_errors, state_directory
+from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
+from .driver import DRIVER, JOB, PLACE, TRIAL, DriverStart, LocalDriver, let_go, reference
+from .host import Host, inherited
+from .options import LocalOptions
+from .services import LocalServices, Services
+
+BESIDE = "ONCEPROOF_BESIDE"
+"""Environment variable of a process beside the job and of all that it starts."""
+
+
+class BesideProcess:
+    """A process that runs the sink's own functions, with all that it started."""
+
+    def __init__(self, child: Child, mark: str) -> None:
+        self._child = child
+        self._mark = mark
+
+    def wait(self, timeout: float) -> int | None:
+        return self._child.wait(timeout)
+
+    def kill(self) -> str:
+        try:
+            ended = processes.end(lambda rows: processes.marked(BESIDE, self._mark, rows))
+        except processes.Survivor as error:
+            raise EffectError(str(error)) from error
+        self._child.wait(1)
+        return f"killed {', '.join(map(str, ended))}"
+
+
+class LocalEnvironment:
+    """Implements :class:`..base.Environment`. ``guardian`` starts the drivers; ``services`` may have another one."""
+
+    def __init__(self, services: Services, guardian: Guardian, host: Host, stack: ExitStack, name: str) -> None:
+        self.services = services
+        self.options = services.options()
+        self.name = name
+        self.python = self.options.python
+        self.master = self.options.master
+        self._guardian = guardian
+        self._host = host
+        self._stack = stack
+        self._numbers = itertools.count(1)
+        self._drivers: list[LocalDriver] = []
+        self._start: DriverStart | None = None
+        self._lock = threading.Lock()
+
+    def provide(self, services: Collection[str]) -> None:
+        self.services.provide(services)
+
+    def versions(self) -> dict[str, str]:
+        return self.services.versions()
+
+    def addresses(self, side: Side) -> Addresses:
+        return self.services.addresses()
+
+    def shared_directory(self, trial: str) -> Path:
+        path = self._host.directory("trials") / trial
+        with disk_errors():
+            path.mkdir()
+        return path
+
+    def start_driver(self, spec: DriverSpec) -> LocalDriver:
+        """Start one driver; its log is appended to. Raises Unavailable."""
+        self._tidy()
+        mark = f"{spec.incarnation}-{secrets.token_hex(6)}"
+        directory = self._host.directory("drivers", str(next(self._numbers)))
+        with disk_errors():
+            spec.log.parent.mkdir(parents=True, exist_ok=True)
+            variables = self._driver_start().environment(spec, mark, directory)
+            child = self._guardian.spawn([self.python, *spec.arguments], variables, directory / "tmp", spec.log)
+        driver = LocalDriver(child, mark, directory)
+        with self._lock:
+            self._drivers.append(driver)
+        return driver
+
+    def start_process(self, spec: ProcessSpec) -> BesideProcess:
+        mark = secrets.token_hex(6)
+        path = os.pathsep.join([*spec.python_path, *filter(None, [os.environ.get("PYTHONPATH", "")])])
+        temporary = self._host.directory("tmp")
+        variables = {"TZ": "UTC", "TMPDIR": str(temporary), "ONCEPROOF_PLACE": PLACE, BESIDE: mark}
+        variables |= ({"PYTHONPATH": path} if path else {}) | dict(spec.variables)
+        with disk_errors():
+            spec.log.parent.mkdir(parents=True, exist_ok=True)
+        child = self._guardian.spawn([self.python, *spec.arguments], inherited() | variables, temporary, spec.log)
+        return BesideProcess(child, mark)
+
+    def job_processes(self, trial: str | None = None) -> list[str]:
+        """Processes of any job, or of one trial's: those that say no trial are counted for every one."""
+        executors = self.services.executor_pids()
+        marked = [row.pid for row in processes.table().values() if row.alive and self._of_a_job(row.pid)]
+        found = sorted({*executors, *marked})
+        return [reference(pid) for pid in found if trial is None or _trial_of(pid) in ("", trial)]
+
+    def injector_host(self) -> str:
+        return LOOPBACK
+
+    def broker_gate(self) -> Path:
+        """The file without which the rules in brokers let everybody go on; exists while they are armed."""
+        return Path(self.services.gate())
+
+    def arm_brokers(self, rules: str | None, injector: ProbePoint | None) -> None:
+        """None leaves the agent where it is and closes the gate, which saves a restart."""
+        self.services.arm_brokers(rules, injector)
+
+    def kill_process(self, process: str) -> str:
+        """SIGKILL an executor or a Python worker together with what it started: they share its machine."""
+        row = self._ours(process)
+        try:
+            ended = processes.end(lambda rows: _with_descendants(row, rows))
+        except processes.Survivor as error:
+            raise EffectError(f"kill of {process}: {error}") from error
+        return f"killed {', '.join(map(str, ended))}"
+
+    def pause_process(self, process: str) -> str:
+        row = self._ours(process)
+        try:
+            stopped = processes.freeze(lambda rows: _with_descendants(row, rows))
+        except processes.Survivor as error:
+            raise EffectError(f"pause of {process}: {error}") from error
+        return f"stopped {', '.join(map(str, stopped))}"
+
+    def resume_process(self, process: str) -> str:
+        row = self._ours(process)
+        stopped = [each for each in _with_descendants(row, processes.table()) if each.state in processes.STOPPED]
+        return f"resumed {', '.join(map(str, let_go(stopped))) or 'nothing: it was not stopped'}"
+
+    def broker_of(self, process: str) -> int:
+        return self.services.broker_of(_pid_of(process))
+
+    def kill_broker(self, broker: int) -> str:
+        return self.services.kill_broker(broker)
+
+    def start_broker(self, broker: int) -> str:
+        return self.services.start_broker(broker)
+
+    def failures(self) -> list[Failure]:
+        return self.services.failures()
+
+    def collect_logs(self, directory: Path) -> None:
+        self.services.collect_logs(str(directory.absolute()))
+
+    def close(self) -> None:
+        """End everything that this environment started, by SIGKILL; what a holder holds stays."""
+        self._stack.close()
+
+    def _driver_start(self) -> DriverStart:
+        with self._lock:
+            if self._start is None:
+                self._start = DriverStart(self.options, self.services.master_url())
+            return self._start
+
+    def _tidy(self) -> None:
+        """Remove what ended drivers and executors left on disk, so that a long series of trials does not fill it."""
+        with self._lock:
+            for driver in self._drivers:
+                driver.discard()
+            self._drivers = [driver for driver in self._drivers if driver.directory.exists()]
+            self.services.tidy()
+
+    def _of_a_job(self, pid: int) -> bool:
+        environment = processes.environment(pid)
+        return self._is_guarded(environment) and (DRIVER in environment or JOB in environment)
+
+    def _is_guarded(self, environment: Mapping[str, str]) -> bool:
+        return environment.get(MARK) in (self._guardian.identity, self.services.guardian_identity())
+
+    def _ours(self, process: str) -> processes.Process:
+        """The living process of this reference. Raises EffectError for any that this environment did not start."""
+        pid = _pid_of(process)
+        row = processes.look(pid)
+        if row is None or not row.alive:
+            raise EffectError(f"{process} is dead already")
+        if not self._of_a_job(pid) and pid not in self.services.executor_pids():
+            raise EffectError(f"{process} ({row.name}) is no process of a job in this environment: it is left alone")
+        return row
+
+
+def open_local(options: LocalOptions) -> LocalEnvironment:
+    """A local environment of one's own; nothing but its guardian runs before it is asked for. Raises Unavailable."""
+    with ExitStack() as stack:
+        services = LocalServices(options)
+        stack.callback(services.close)
+        return LocalEnvironment(services, services.guardian, services.host, stack.pop_all(), "local")
+
+
+def on_services(services: Services, name: str) -> LocalEnvironment:
+    """An environment on services that a holder holds: drivers have a guardian and a state directory of their own."""
+    with ExitStack() as stack:
+        stack.callback(services.close)
+        guardian = Guardian.start(name)
+        stack.callback(guardian.close)
+        host = Host(guardian, state_directory(guardian))
+        return LocalEnvironment(services, guardian, host, stack.pop_all(), name)
+
+
+def _with_descendants(root: processes.Process, rows: processes.Table) -> list[processes.Process]:
+    own = rows.get(root.pid)
+    alive = [own] if own and own.alive and own.identity == root.identity else []
+    return alive + processes.descendants([root.pid], rows) if alive else []
+
+
+def _trial_of(pid: int) -> str:
+    return processes.environment(pid).get(TRIAL, "")
+
+
+def _pid_of(process: str) -> int:
+    place, _, pid = process.partition(":")
+    if place != PLACE or not pid.isdigit():
+        raise EffectError(f"{process!r} names no process here: {PLACE}:PID does")
+    return int(pid)

@@ -1,0 +1,334 @@
+"""Kafka brokers in KRaft mode as processes on loopback."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+import shutil
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import ClusterMetadata
+
+from ...artifacts import Artifacts
+from ...guardian import Child
+from ...java import Java
+from ...ports import LOOPBACK, Port
+from ...spark import QUICK_START
+from ...waiting import NotYet
+from ..base import EffectError, Failure, ProbePoint, Unavailable
+from .host import Host, added, inherited, tail, wait_available
+
+HEAP = "-Xmx256m"
+START_SECONDS = 60.0
+FORMAT_SECONDS = 60.0
+STOP_SECONDS = 3.0
+REQUEST_SECONDS = 2.0
+STARTED = b"Kafka Server started (kafka.server.KafkaRaftServer)"
+REGISTERED = re.compile(rb"Successfully registered broker \d+ with broker epoch (\d+)")
+"""kafka.server.BrokerLifecycleManager, at INFO."""
+
+LOGGING = """\
+status = WARN
+appender.stdout.type = Console
+appender.stdout.name = stdout
+appender.stdout.layout.type = PatternLayout
+appender.stdout.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = INFO
+rootLogger.appenderRef.stdout.ref = stdout
+"""
+
+SETTINGS = {
+    # A killed broker's restart waits for its old registration to expire: 10.9 s with the default of 9000, about 3 s so.
+    "broker.session.timeout.ms": 1500,
+    "broker.heartbeat.interval.ms": 300,
+    "auto.create.topics.enable": "false",
+    "delete.topic.enable": "true",
+    "group.initial.rebalance.delay.ms": 0,
+    "offsets.topic.num.partitions": 3,
+    "transaction.state.log.num.partitions": 3,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "num.partitions": 1,
+    "num.network.threads": 2,
+    "num.io.threads": 4,
+    # The defaults (128 MiB of cleaner buffer, 10 MiB of index for each log) do not fit a small heap and disk.
+    "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
+    "log.index.size.max.bytes": 1024 * 1024,
+    "log.retention.ms": -1,
+}
+
+
+class Broker:
+    """One broker process through its incarnations. ``controller`` is its second port where it votes in the quorum."""
+
+    def __init__(self, host: Host, number: int, command: Sequence[str], controller: Port | None) -> None:
+        self.host = host
+        self.number = number
+        self.part = f"broker {number}"
+        self.port = host.port()
+        self.controller = controller
+        self.directory = host.directory(f"broker-{number}")
+        self.command = command
+        self.child: Child | None = None
+        self.ends_planned = False
+        self._log_start = 0
+
+    @property
+    def address(self) -> str:
+        return f"{LOOPBACK}:{self.port.number}"
+
+    @property
+    def running(self) -> bool:
+        return self.child is not None and not self.child.ended
+
+    def launch(self, agent: Path | None, environment: dict[str, str]) -> None:
+        """Start the process; raises Unavailable if one of its ports is taken."""
+        for port in filter(None, (self.port, self.controller)):
+            port.check(self.part)
+        log = self.host.log(self.part)
+        self._log_start = log.stat().st_size if log.exists() else 0
+        java, *rest = self.command
+        options = [str(agent)] if agent else []
+        self.ends_planned = False
+        self.child = self.host.start(
+            self.part,
+            [java, *options, *rest, "kafka.Kafka", str(self.directory / "server.properties")],
+            environment,
+            self.directory,
+        )
+
+    def kill(self) -> str:
+        """SIGKILL, confirmed."""
+        if self.child is None or self.child.ended:
+            raise EffectError(f"{self.part} does not run")
+        self.ends_planned = True
+        if self.child.kill() is None:
+            raise EffectError(f"{self.part} (process {self.child.pid}) survived SIGKILL")
+        return f"killed {self.part}, process {self.child.pid}"
+
+    def stop(self) -> None:
+        """End it in order, which spares the next incarnation the wait for this one's registration."""
+        if self.child is None:
+            return
+        self.ends_planned = True
+        self.child.signal(signal.SIGTERM)
+        if self.child.wait(STOP_SECONDS) is None:
+            self.child.kill()
+
+    def registered(self) -> str | NotYet:
+        """Whether this incarnation is registered and answers with itself among the living; says its epoch.
+
+        The log tells this incarnation from its predecessor, whose registration the metadata may still show.
+        """
+        if not self.running:
+            raise Unavailable(f"{self.part} ended at its start: {tail(self.host.log(self.part), self._log_start)}")
+        log = added(self.host.log(self.part), self._log_start)
+        epoch = REGISTERED.search(log)
+        if epoch is None or STARTED not in log:
+            return NotYet(f"{self.part} is {'starting' if epoch is None else 'registered, but not started'}")
+        metadata = cluster_metadata(self.address)
+        if isinstance(metadata, NotYet):
+            return metadata
+        if self.number not in metadata.brokers:
+            return NotYet(f"{self.part} knows only brokers {sorted(metadata.brokers)}")
+        return f"{self.part} registered with epoch {int(epoch[1])}"
+
+    def failure(self) -> Failure | None:
+        """How the process ended, if nobody asked it to; said once."""
+        if self.child is None or self.running or self.ends_planned:
+            return None
+        self.ends_planned = True
+        last = tail(self.host.log(self.part), self._log_start)
+        return Failure(self.part, f"ended by itself (exit code {self.child.wait(0)}): {last}")
+
+
+class KafkaCluster:
+    """One to three brokers. One or two: the first is the controller. Three: each votes, so that any one may die."""
+
+    def __init__(self, host: Host, java: Java, artifacts: Artifacts, count: int) -> None:
+        self.host = host
+        self.java = java
+        self.artifacts = artifacts
+        self.gate = host.state / "brokers-armed"
+        self._agent: tuple[str, ProbePoint | None] | None = None
+        voters = range(1, (count if count > 2 else 1) + 1)
+        controllers = {number: host.port() for number in voters}
+        command = self._command()
+        self.brokers = {
+            number: Broker(host, number, command, controllers.get(number)) for number in range(1, count + 1)
+        }
+        self._cluster_id = _random_id()
+        self._voters = ",".join(f"{number}@{LOOPBACK}:{port.number}" for number, port in controllers.items())
+        host.guardian.remove_on_close(self.gate, "gate")
+
+    @property
+    def addresses(self) -> str:
+        return ",".join(broker.address for broker in self.brokers.values())
+
+    def start(self) -> None:
+        """Format the storage and start all brokers; returns when every one serves all."""
+        for broker in self.brokers.values():
+            self.host.write(broker.directory / "server.properties", self._properties(broker))
+        self._format()
+        self._launch_all()
+
+    def arm(self, rules: str, injector: ProbePoint | None) -> None:
+        """Restart the brokers with these rules unless they have them, and open the gate."""
+        if self._agent != (rules, injector) or not all(broker.running for broker in self.brokers.values()):
+            self.disarm()
+            self._stop_all()
+            self._agent = (rules, injector)
+            self._launch_all()
+        self.host.write(self.gate, "")
+
+    def disarm(self) -> None:
+        """Close the gate: the rules of the agent, if there is one, let everybody go on."""
+        self.gate.unlink(missing_ok=True)
+
+    def start_broker(self, number: int) -> str:
+        """Start a dead broker again; returns once the new incarnation is registered."""
+        broker = self.brokers[number]
+        if broker.running:
+            raise EffectError(f"{broker.part} runs already")
+        self._launch(broker)
+        return self._await(broker)
+
+    def failures(self) -> list[Failure]:
+        return [failure for broker in self.brokers.values() if (failure := broker.failure())]
+
+    def _stop_all(self) -> None:
+        """A single broker in order (2.8 s to the next one's registration, 4.0 s after a SIGKILL); several by SIGKILL,
+        because a controlled shutdown of all at once waits for a quorum that is gone (10.8 s, 5.6 s after a SIGKILL)."""
+        for broker in self.brokers.values():
+            if len(self.brokers) == 1:
+                broker.stop()
+            elif broker.running:
+                broker.kill()
+
+    def _launch_all(self) -> None:
+        for broker in self.brokers.values():
+            self._launch(broker)
+        for broker in self.brokers.values():
+            self._await(broker)
+        wait_available(self._all_lead, START_SECONDS, "the brokers to lead every partition")
+
+    def _launch(self, broker: Broker) -> None:
+        environment = inherited(("KAFKA_",)) | {"ONCEPROOF_PLACE": "local"}
+        agent = None
+        if self._agent:
+            rules, injector = self._agent
+            script = self.host.write(broker.directory / "rules.btm", rules)
+            agent = Path(f"-javaagent:{self.artifacts.byteman()}=script:{script}")
+            if injector:
+                environment |= {
+                    "ONCEPROOF_INJECTOR": f"{injector.host}:{injector.port}",
+                    "ONCEPROOF_TOKEN": injector.token,
+                }
+        broker.launch(agent, environment)
+
+    def _await(self, broker: Broker) -> str:
+        return wait_available(broker.registered, START_SECONDS, f"{broker.part} to be registered")
+
+    def _all_lead(self) -> bool | NotYet:
+        metadata = cluster_metadata(self.addresses)
+        if isinstance(metadata, NotYet):
+            return metadata
+        if len(metadata.brokers) < len(self.brokers):
+            return NotYet(f"brokers {sorted(metadata.brokers)} of {sorted(self.brokers)}")
+        orphaned = [
+            f"{topic}-{number}"
+            for topic, partitions in metadata.topics.items()
+            for number, partition in partitions.partitions.items()
+            if partition.leader < 0
+        ]
+        return NotYet(f"{orphaned[0]} has no leader") if orphaned else True
+
+    def _command(self) -> list[str]:
+        logging = self.host.write(self.host.directory("kafka") / "log4j2.properties", LOGGING)
+        archive = self.artifacts.broker_archive(self.java)
+        return [
+            str(self.java.executable),
+            HEAP,
+            *QUICK_START,
+            *([f"-XX:SharedArchiveFile={archive}"] if archive else []),
+            # No file of its own in the system's temporary directory, where a SIGKILL would leave it.
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={self.host.directory('tmp')}",
+            f"-Dlog4j2.configurationFile={logging.as_uri()}",
+            "-cp",
+            ":".join(str(jar) for jar in self.artifacts.broker_classpath()),
+        ]
+
+    def _properties(self, broker: Broker) -> str:
+        copies = len(self.brokers)
+        in_sync = max(1, copies - 1)
+        listeners = [f"PLAINTEXT://{broker.address}"]
+        roles = ["broker"]
+        if broker.controller:
+            listeners.append(f"CONTROLLER://{LOOPBACK}:{broker.controller.number}")
+            roles.append("controller")
+        settings = SETTINGS | {
+            "process.roles": ",".join(roles),
+            "node.id": broker.number,
+            "controller.quorum.voters": self._voters,
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listeners": ",".join(listeners),
+            "advertised.listeners": f"PLAINTEXT://{broker.address}",
+            "log.dirs": broker.directory / "data",
+            "default.replication.factor": copies,
+            "min.insync.replicas": in_sync,
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.replication.factor": copies,
+            "share.coordinator.state.topic.min.isr": in_sync,
+        }
+        return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+    def _format(self) -> None:
+        """Format the first broker's storage; the others get the same under their own ids, which saves a JVM each."""
+        first, *others = self.brokers.values()
+        properties = first.directory / "server.properties"
+        java, *rest = self._command()
+        child = self.host.start(
+            "broker format",
+            [java, *rest, "kafka.tools.StorageTool", "format", *("-t", self._cluster_id), *("-c", str(properties))],
+            inherited(("KAFKA_",)),
+        )
+        code = child.wait(FORMAT_SECONDS)
+        if code != 0:
+            child.kill()
+            raise Unavailable(f"Kafka's storage could not be formatted: {self.host.tail('broker format')}")
+        for broker in others:
+            shutil.copytree(first.directory / "data", broker.directory / "data")
+            meta = broker.directory / "data" / "meta.properties"
+            text = re.sub(r"(?m)^node\.id=.*$", f"node.id={broker.number}", meta.read_text())
+            self.host.write(meta, re.sub(r"(?m)^directory\.id=.*$", f"directory.id={_random_id()}", text))
+
+
+def cluster_metadata(bootstrap: str) -> ClusterMetadata | NotYet:
+    """The answer to one metadata request, or why there was none."""
+    client = AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+            "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
+        }
+    )
+    try:
+        return client.list_topics(timeout=REQUEST_SECONDS)
+    except KafkaException as error:
+        return NotYet(f"{bootstrap} answers no metadata request: {error.args[0].str()}")
+
+
+def _random_id() -> str:
+    """A Uuid as Kafka writes it (org.apache.kafka.common.Uuid): 16 bytes, URL-safe base64, no dash in front."""
+    return base64.urlsafe_b64encode(b"\x01" + secrets.token_bytes(15)).rstrip(b"=").decode()

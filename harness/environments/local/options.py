@@ -1,0 +1,36 @@
+"""What may be chosen of a local environment."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+
+MOST_BROKERS = 3
+MASTER = re.compile(r"local\[(?P<cores>[1-9]\d*)(?:\s*,\s*(?P<failures>[1-9]\d*))?\]|standalone")
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """``master``: ``local[n]``, ``local[n,m]`` (m: how often a task may fail) or ``standalone``. ``brokers``: 1 to 3.
+    ``lean``: quick start-up instead of the user's own Spark settings. ``python``: the job's interpreter.
+
+    Raises ValueError, one line, for a value that is none of these.
+    """
+
+    master: str = "local[2]"
+    brokers: int = 1
+    lean: bool = True
+    python: str = sys.executable
+
+    def __post_init__(self) -> None:
+        if not MASTER.fullmatch(self.master):
+            raise ValueError(
+                f"master {self.master!r} is not known: use local[n], local[n,m] with m task failures, or standalone"
+            )
+        if not 1 <= self.brokers <= MOST_BROKERS:
+            raise ValueError(f"brokers = {self.brokers} is not possible: use 1 to {MOST_BROKERS}")
+
+    @property
+    def standalone(self) -> bool:
+        return self.master == "standalone"

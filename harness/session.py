@@ -1,0 +1,144 @@
+"""A warm environment with the run directories of its trials: what the command line and the pytest plugin drive."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from ..assertions import Guarantee, Workload
+from ..faults import Plan, PlanError, ResolvedPlan, parse_located, resolve
+from .environments.base import Environment
+from .environments.holder import attach
+from .environments.local import LocalOptions, open_local
+from .errors import UsageError
+from .record import write_trial
+from .run_directories import RUNS, make_writable, new_run_directory
+from .sinks import Sink, SinkProcess, find_sink, shape
+from .spec import TrialResult, TrialSpec
+from .trial import run_trial
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which environment to have, and where to keep the runs."""
+
+    master: str = "local[2]"
+    brokers: int = 1
+    python: str = sys.executable
+    lean: bool = True
+    attach: str | None = None
+    runs: Path = RUNS
+    sink_deadline: float = 60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A trial as it is asked for. ``claim`` None is the sink's own."""
+
+    sink: str
+    plan: str = ""
+    claim: Guarantee | None = None
+    workload: Workload = field(default_factory=Workload)
+    trace: bool = False
+    conf: Mapping[str, str] = field(default_factory=dict)
+    jars: Sequence[str] = ()
+    deadline: float = 90.0
+    settle_deadline: float = 15.0
+    directory: Path | None = None
+
+
+def resolve_plan(text: str, sink: Path, master: str, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
+    """Parse a plan and hold it against the sink; starts nothing. Raises UsageError."""
+    try:
+        located = parse_located(text)
+        return located.plan, resolve(located, shape(sink), master, trace=trace)
+    except PlanError as error:
+        raise UsageError(str(error)) from error
+
+
+def open_environment(place: Place) -> Environment:
+    """The environment of a place: one of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
+    if place.attach:
+        return attach(place.attach)
+    try:
+        options = LocalOptions(master=place.master, brokers=place.brokers, lean=place.lean, python=place.python)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return open_local(options)
+
+
+class Session:
+    """Owns an environment, or is attached to one, and keeps it warm between its trials.
+
+    Safe to use from several threads: each thread gets its own process for the sink's functions.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._stack = ExitStack()
+        self._lock = threading.Lock()
+        self._environment: Environment | None = None
+        self._processes: dict[tuple[Path, int], SinkProcess] = {}
+        self._sinks: dict[Path, Sink] = {}
+        self._count = 0
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def environment(self) -> Environment:
+        with self._lock:
+            if self._environment is None:
+                self._environment = open_environment(self._place)
+                self._stack.callback(self._environment.close)
+            return self._environment
+
+    def load(self, name: str) -> Sink:
+        """Load a sink by name or path; cached. Raises SinkError or UsageError."""
+        path = find_sink(name)
+        if path not in self._sinks:
+            shape(path)
+            self._sinks[path] = self._process(path).describe()
+        return self._sinks[path]
+
+    def trial(self, request: Request) -> TrialResult:
+        """Run one trial and keep it in its run directory."""
+        plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._place.master, trace=request.trace)
+        directory = new_run_directory(self._place.runs, request.directory)
+        sink = self.load(request.sink)
+        self.environment.provide({"kafka", *sink.services} - {"directory"})
+        spec = TrialSpec(
+            sink=sink,
+            plan=plan,
+            resolved=resolved,
+            claim=request.claim or sink.guarantee,
+            workload=request.workload,
+            trace=request.trace,
+            conf=request.conf,
+            jars=request.jars,
+            deadline=request.deadline,
+            settle_deadline=request.settle_deadline,
+        )
+        result = run_trial(spec, self.environment, self._process(sink.path), directory)
+        write_trial(result)
+        return result
+
+    def _process(self, path: Path) -> SinkProcess:
+        key = (path, threading.get_ident())
+        if key not in self._processes:
+            make_writable(self._place.runs)
+            log = self._place.runs.resolve() / f"sink-{path.stem}-{os.getpid()}-{len(self._processes)}.log"
+            process = SinkProcess(path, self.environment, log, self._place.sink_deadline)
+            self._processes[key] = self._stack.enter_context(process)
+        return self._processes[key]

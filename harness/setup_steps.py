@@ -1,0 +1,80 @@
+"""``onceproof setup``: fetch the jars and make the class-data archives, once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from .artifacts import Artifacts
+from .artifacts.archives import TrainingFailed, make_broker_archive, make_launcher_archive, make_spark_archive
+from .java import Java, find_java
+from .spark import SparkInstall, spark_of
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """What is ready. ``warnings`` are one line each: an archive that could not be made costs seconds, not trials."""
+
+    java: Java
+    spark: SparkInstall
+    cache: Path
+    jars: int
+    archives: tuple[Path, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+
+
+def setup(python: str | None = None, progress: bool = True, report: Report = lambda line: None) -> SetUp:
+    """Make everything ready for trials with the job's interpreter ``python`` (ours); quick when nothing is missing.
+
+    ``report`` is told, a line each, before a step that takes longer than a second, and what is ready at the end. Raises
+    Unavailable, one line, when Java, pyspark or a jar cannot be had.
+    """
+    began = time.monotonic()
+    java = find_java()
+    spark = spark_of(python or sys.executable)
+    artifacts = Artifacts.open(progress=progress)
+    jars = artifacts.downloads.paths(
+        [jar for name in ("broker", "byteman") for jar in artifacts.lock.groups[name]]
+        + [*artifacts.lock.connector(spark.version)]
+    )
+    archives, warnings = _archives(artifacts, java, spark, report)
+    for warning in warnings:
+        report(f"warning: {warning}")
+    ready = SetUp(java, spark, artifacts.cache, len(jars), archives, warnings, time.monotonic() - began)
+    report(
+        f"ready: Java {java.version} at {java.home}, Spark {spark.version}, {len(jars)} jars and {len(archives)} "
+        f"class-data archives in {ready.cache} ({ready.seconds:.1f} s)"
+    )
+    return ready
+
+
+def _archives(
+    artifacts: Artifacts, java: Java, spark: SparkInstall, report: Report
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """The archives, and a warning for each that could not be made. A full disk is an error: nothing else would work."""
+    steps: list[tuple[str, Path | None, Callable[[], Path]]] = [
+        (
+            "Spark's launcher (1 s)",
+            artifacts.launcher_archive(java, spark),
+            partial(make_launcher_archive, artifacts, java, spark),
+        ),
+        ("the broker (10 s)", artifacts.broker_archive(java), partial(make_broker_archive, artifacts, java)),
+        ("Spark (40 s)", artifacts.spark_archive(java, spark), partial(make_spark_archive, artifacts, java, spark)),
+    ]
+    archives: list[Path] = []
+    warnings: list[str] = []
+    for title, present, make in steps:
+        if present is None:
+            report(f"making the class-data archive of {title}")
+        try:
+            archives.append(present or make())
+        except TrainingFailed as error:
+            warnings.append(str(error))
+    return tuple(archives), tuple(warnings)

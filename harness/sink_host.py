@@ -1,0 +1,131 @@
+"""Runs a sink's prepare, read and cleanup in a process of its own, with the job's interpreter.
+
+Stands alone (standard library only, any Python that Spark runs on): it is started by path, connects back to the
+harness, and answers one JSON line for each JSON line. What the sink prints goes to this process's output, a log file.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import json
+import os
+import socket
+import sys
+import traceback
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def load(path: str) -> types.ModuleType:
+    """The sink file as a module under its own file's name, its directory first on the path."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    sys.path.insert(0, os.path.dirname(path))
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON: times in ISO 8601, all that JSON has no type for as text."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "replace")
+    if hasattr(value, "item"):
+        return plain(value.item())
+    return str(value)
+
+
+def mappings(rows: Any) -> Iterable[Any]:
+    """Rows as mappings: from an Arrow table, a pandas, Polars or Spark DataFrame, or as they are."""
+    if hasattr(rows, "toArrow"):
+        rows = rows.toArrow()
+    if hasattr(rows, "to_pylist"):
+        return rows.to_pylist()  # type: ignore[no-any-return]
+    if hasattr(rows, "to_dicts"):
+        return rows.to_dicts()  # type: ignore[no-any-return]
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        return rows.to_dict("records")  # type: ignore[no-any-return]
+    return rows  # type: ignore[no-any-return]
+
+
+def as_mapping(row: Any) -> Mapping[Any, Any]:
+    for method in ("asDict", "_asdict"):
+        if hasattr(row, method):
+            return getattr(row, method)()  # type: ignore[no-any-return]
+    if not hasattr(row, "items"):
+        kind = type(row).__name__
+        raise TypeError(f"read returned a {kind} where a mapping of column names to values is needed: {row!r:.80}")
+    return row  # type: ignore[no-any-return]
+
+
+def read(module: types.ModuleType, target: types.SimpleNamespace) -> list[dict[str, Any]]:
+    rows = module.read(target)
+    if rows is None:
+        raise TypeError("read returned None: return the rows that a reader sees")
+    return [{str(name): plain(value) for name, value in as_mapping(row).items()} for row in mappings(rows)]
+
+
+def describe(module: types.ModuleType) -> dict[str, Any]:
+    services = getattr(module, "SERVICES", ())
+    functions = ("prepare", "write_batch", "attach", "read", "cleanup")
+    return {
+        "guarantee": getattr(module, "GUARANTEE", None),
+        "services": list(services) if isinstance(services, (tuple, list, set, frozenset)) else services,
+        "functions": [name for name in functions if callable(getattr(module, name, None))],
+    }
+
+
+def answer(module: types.ModuleType, request: Mapping[str, Any]) -> Any:
+    call = request["call"]
+    if call == "describe":
+        return describe(module)
+    target = types.SimpleNamespace(**request["target"])
+    if call == "read":
+        return read(module, target)
+    getattr(module, call)(target)
+    return None
+
+
+def failure(path: str, error: BaseException) -> dict[str, Any]:
+    """The error in one line, with the line of the sink's own file that it passed through last."""
+    text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
+    if isinstance(error, SystemExit):
+        text = f"it exits the process ({text})"
+    return {"error": text, "line": lines[-1] if lines else None}
+
+
+def main() -> None:
+    path, host, port, token = sys.argv[1:5]
+    connection = socket.create_connection((host, int(port)))
+    stream = connection.makefile("rw", encoding="utf-8", newline="\n")
+
+    def send(line: str) -> None:
+        stream.write(line + "\n")
+        stream.flush()
+
+    send(token)
+    module = None
+    for line in stream:
+        try:
+            if module is None:
+                module = load(path)
+            reply = json.dumps({"result": answer(module, json.loads(line))})
+        except BaseException as error:
+            traceback.print_exc()
+            reply = json.dumps(failure(path, error))
+        sys.stdout.flush()
+        send(reply)
+
+
+if __name__ == "__main__":
+    main()

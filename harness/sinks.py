@@ -1,0 +1,200 @@
+"""Sink files: finding them by name or path, and calling their functions in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..assertions import Guarantee
+from ..faults import SinkShape, shape_of
+from .environments.base import Environment, ProcessSpec, Running, Unavailable
+from .errors import SinkError, UsageError
+
+JOBS = Path(__file__).resolve().parent.parent / "jobs"
+HOST = Path(__file__).resolve().parent / "sink_host.py"
+SERVICES = ("kafka", "postgres", "redis", "directory")
+SUPPORTED = ("kafka", "postgres", "directory")
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A sink file that was loaded once and found to be complete."""
+
+    path: Path
+    guarantee: Guarantee
+    services: tuple[str, ...]
+    functions: frozenset[str]
+    shape: SinkShape
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+
+def reference_sinks() -> list[Path]:
+    """The sinks that come with the project: the correct ones, then those with a known flaw."""
+    return [path for folder in ("sinks", "broken") for path in sorted((JOBS / folder).glob("*.py"))]
+
+
+def find_sink(name: str) -> Path:
+    """The file of a sink given as a path or as the name of one of ours."""
+    path = Path(name)
+    if path.suffix != ".py" and "/" not in name:
+        known = {path.stem: path for path in reference_sinks()}
+        if name in known:
+            return known[name]
+        raise UsageError(
+            f"no sink is called {name!r}: give the path of a sink file (my_sink.py) or one of {', '.join(known)}"
+        )
+    if not path.is_file():
+        what = "is a directory" if path.is_dir() else "does not exist"
+        raise UsageError(f"sink file {name} {what}: give the path of a Python file, see docs/sinks.md")
+    return path.resolve()
+
+
+def shape(path: Path) -> SinkShape:
+    """What static analysis says of the file; a SinkError where it cannot be parsed or read."""
+    try:
+        return shape_of(path)
+    except SyntaxError as error:
+        raise SinkError(f"sink file {path}, line {error.lineno}: SyntaxError: {error.msg}") from error
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise SinkError(f"sink file {path} cannot be read: {error}") from error
+
+
+class SinkProcess:
+    """The process in which a sink's prepare, read and cleanup run; it lives until closed, or past its deadline."""
+
+    def __init__(self, path: Path, environment: Environment, log: Path, deadline: float) -> None:
+        self._path = path
+        self._environment = environment
+        self._log = log
+        self._deadline = deadline
+        self._running: Running | None = None
+        self._connection: socket.socket | None = None
+        self._stream: Any = None
+
+    def describe(self) -> Sink:
+        """Load the file and check that it is a whole sink. Raises SinkError."""
+        facts = shape(self._path)
+        found = self._ask("describe", None, "while it was imported")
+        services = _services(self._path, found["services"])
+        return Sink(
+            path=self._path,
+            guarantee=_guarantee(self._path, found["guarantee"]),
+            services=services,
+            functions=_functions(self._path, found["functions"], services),
+            shape=facts,
+        )
+
+    def call(self, function: str, target: Mapping[str, Any]) -> None:
+        """prepare or cleanup. Raises SinkError."""
+        self._ask(function, target, f"in {function}")
+
+    def read(self, target: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows that a reader sees, as JSON values (see ``plain`` in sink_host.py). Raises SinkError."""
+        rows: list[dict[str, Any]] = self._ask("read", target, "in read")
+        return rows
+
+    def close(self) -> None:
+        with suppress(OSError):
+            if self._connection is not None:
+                self._connection.close()
+        if self._running is not None:
+            self._running.kill()
+        self._running = self._connection = self._stream = None
+
+    def __enter__(self) -> SinkProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, call: str, target: Mapping[str, Any] | None, when: str) -> Any:
+        if self._running is None:
+            self._start()
+        try:
+            self._stream.write(json.dumps({"call": call, "target": target}) + "\n")
+            self._stream.flush()
+            line = self._stream.readline()
+        except TimeoutError:
+            self.close()
+            raise SinkError(
+                f"sink {self._path.name} hangs {when}: no answer within {self._deadline:g} s (--sink-deadline)"
+            ) from None
+        except OSError:
+            line = ""
+        if not line:
+            code = self._running.wait(5) if self._running else None
+            self.close()
+            raise SinkError(f"sink {self._path.name} ended its process {when} (exit code {code}); see {self._log}")
+        reply = json.loads(line)
+        if "error" in reply:
+            place = f", line {reply['line']}" if reply.get("line") else ""
+            raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}")
+        return reply["result"]
+
+    def _start(self) -> None:
+        token = secrets.token_hex(16)
+        with socket.create_server((self._environment.injector_host(), 0)) as server:
+            host, port = server.getsockname()[:2]
+            server.settimeout(self._deadline)
+            self._running = self._environment.start_process(
+                ProcessSpec((str(HOST), str(self._path), host, str(port), token), self._log)
+            )
+            try:
+                self._connection, _ = server.accept()
+            except TimeoutError:
+                self.close()
+                raise Unavailable(
+                    f"the job's interpreter {self._environment.python} did not start in {self._deadline:g} s; see {self._log}"
+                ) from None
+        self._connection.settimeout(self._deadline)
+        self._stream = self._connection.makefile("rw", encoding="utf-8", newline="\n")
+        if self._stream.readline().strip() != token:
+            self.close()
+            raise Unavailable("another process answered in the place of the sink's: run again")
+
+
+def _guarantee(path: Path, value: object) -> Guarantee:
+    claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
+    if value is None:
+        raise SinkError(
+            f'sink {path.name} has no GUARANTEE: add GUARANTEE = "exactly-once" (or {" or ".join(claims[1:])})'
+        )
+    if value not in claims:
+        raise SinkError(f"sink {path.name}: GUARANTEE = {value!r} is unknown: it is one of {', '.join(claims)}")
+    return Guarantee(value)
+
+
+def _services(path: Path, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise SinkError(f'sink {path.name}: SERVICES = {value!r} is not a tuple: write SERVICES = ("postgres",)')
+    for service in value:
+        if service not in SUPPORTED:
+            raise SinkError(
+                f"sink {path.name}: service {service!r} in SERVICES is not known: it has {', '.join(SUPPORTED)}"
+            )
+    return tuple(value)
+
+
+def _functions(path: Path, names: Sequence[str], services: Sequence[str]) -> frozenset[str]:
+    found = frozenset(names)
+    if not found & {"write_batch", "attach"}:
+        raise SinkError(
+            f"sink {path.name} has neither write_batch(df, batch_id, target) nor attach(stream, target): define one"
+        )
+    if {"write_batch", "attach"} <= found:
+        raise SinkError(f"sink {path.name} has both write_batch and attach: keep the one that writes")
+    if "read" not in found and "kafka" not in services:
+        raise SinkError(f"sink {path.name} has no read(target): without it nobody can tell what a reader sees")
+    return found

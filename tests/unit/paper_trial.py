@@ -1,0 +1,200 @@
+"""Trials on paper: evidence made by hand, with the journal that a real trial would have left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from onceproof.assertions import (
+    Evidence,
+    FaultRecord,
+    Guarantee,
+    Open,
+    Reading,
+    Settlement,
+    Verdict,
+    Workload,
+    judge,
+    truth,
+)
+
+WORKLOAD = Workload(seed=3, partitions=3, batches=5, rows=30)
+QUERY = "q"
+
+
+@cache
+def ground_truth() -> pa.Table:
+    return truth(WORKLOAD)
+
+
+@cache
+def acknowledgements() -> pa.Table:
+    return WORKLOAD.planned_acks()
+
+
+def ids_of(batch: int, committed: bool = True) -> list[int]:
+    """Ids of the records of a batch, in the order of writing."""
+    bounds = WORKLOAD.batch_bounds()[batch]
+    return [
+        ack["id"]
+        for ack in acknowledgements().to_pylist()
+        if ack["committed"] == committed and bounds[ack["partition"]][0] <= ack["offset"] < bounds[ack["partition"]][1]
+    ]
+
+
+def rows_with(ids: Iterable[int]) -> pa.Table:
+    """The true rows of these ids, as often as each is named."""
+    by_id = {row["id"]: row for row in ground_truth().to_pylist()}
+    return pa.Table.from_pylist([by_id[one] for one in ids], schema=ground_truth().schema)
+
+
+def everything_and(ids: Iterable[int]) -> pa.Table:
+    return pa.concat_tables([ground_truth(), rows_with(ids)])
+
+
+def everything_but(ids: Iterable[int]) -> pa.Table:
+    without = set(ids)
+    return rows_with(row["id"] for row in ground_truth().to_pylist() if row["id"] not in without)
+
+
+def strangers(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows of one's own, further columns null."""
+    return pa.Table.from_pylist(list(rows), schema=ground_truth().schema)
+
+
+def changed(ids: Iterable[int], **values: Any) -> pa.Table:
+    """Everything, but the rows of these ids have other values."""
+    wanted = set(ids)
+    rows = [row | (values if row["id"] in wanted else {}) for row in ground_truth().to_pylist()]
+    return pa.Table.from_pylist(rows, schema=ground_truth().schema)
+
+
+@dataclass
+class Paper:
+    """Writes a journal line by line. Run r2 is made by process ``local:2``, and so on."""
+
+    journal: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, event: str, **fields: Any) -> Paper:
+        self.journal.append({"t": float(len(self.journal)), "event": event, **fields})
+        return self
+
+    def point(self, phase: str, edge: str | None, run: int, batch: int | None = None, **fields: Any) -> Paper:
+        self.add("point", **report(phase, edge, run, batch, **fields))
+        return self
+
+    def start(self, run: int = 1) -> Paper:
+        self.add("driver.started", incarnation=run, process=f"local:{run}")
+        return self.point("query.start", "before", run)
+
+    def planned(self, run: int, batch: int) -> Paper:
+        return self.point("batch.offsets", "before", run, batch).point("batch.offsets", "after", run, batch)
+
+    def hand_over(self, run: int, batch: int, offsets: str | None = "same") -> Paper:
+        fields = {"offsets": f"{offsets}-{batch}"} if offsets else {}
+        return self.point("sink.write", "before", run, batch, **fields)
+
+    def task(self, run: int, batch: int, attempt: int = 0, process: str | None = None, edge: str = "before") -> Paper:
+        return self.point("task.commit", edge, run, batch, **task_of(attempt, process or f"local:{run}"))
+
+    def finish(self, run: int, batch: int) -> Paper:
+        return self.point("sink.write", "after", run, batch).point("batch.commit", "after", run, batch)
+
+    def batches(self, run: int, *numbers: int) -> Paper:
+        for number in numbers:
+            self.hand_over(run, number).finish(run, number)
+        return self
+
+    def reached(self, fault: int = 0, **point: Any) -> Paper:
+        return self.add("fault.reached", fault=fault, process=point.get("process"), point=point or None)
+
+    def reached_last(self, fault: int = 0) -> Paper:
+        last = {name: value for name, value in self.journal[-1].items() if name not in ("t", "event")}
+        return self.reached(fault, **last)
+
+    def fired(
+        self, action: str = "kill(driver)", fault: int = 0, confirmed: bool = True, process: str = "local:1"
+    ) -> Paper:
+        self.add("fault.fired", fault=fault, action=action, process=process)
+        return self.confirmed(action, fault, process) if confirmed else self
+
+    def confirmed(self, action: str = "kill(driver)", fault: int = 0, process: str = "local:1") -> Paper:
+        return self.add("fault.confirmed", fault=fault, action=action, process=process, detail="dead")
+
+    def killed_here(self, action: str = "kill(driver)", fault: int = 0) -> Paper:
+        """The fault is reached at the last report, and fires."""
+        return self.reached_last(fault).fired(action, fault)
+
+    def exited(self, incarnation: int = 1, code: int = 0, planned: bool = False, error: str | None = None) -> Paper:
+        return self.add("driver.exited", incarnation=incarnation, code=code, planned=planned, error=error)
+
+
+def report(phase: str, edge: str | None, run: int, batch: int | None = None, **fields: Any) -> dict[str, Any]:
+    known = {"phase": phase, "edge": edge, "run": f"r{run}", "query": QUERY, "process": f"local:{run}", "batch": batch}
+    return {name: value for name, value in (known | fields).items() if value is not None}
+
+
+def task_of(attempt: int, process: str) -> dict[str, Any]:
+    return {"role": "executor", "partition": 0, "stage": 1, "attempt": attempt, "task": attempt, "process": process}
+
+
+def healthy() -> Paper:
+    return Paper().start().batches(1, 0, 1, 2, 3, 4).exited()
+
+
+def killed_in_batch_1(phase: str = "sink.commit", edge: str | None = "after") -> Paper:
+    """kill(driver) while batch 1 is with the sink; the restarted driver replays it and goes on."""
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).point(phase, edge, 1, 1).killed_here()
+    return paper.exited(1, -9, planned=True).start(2).batches(2, 1, 2, 3, 4).exited(2)
+
+
+def fault(text: str = "sink.commit:after[batch=1] -> kill(driver)") -> FaultRecord:
+    """A fault as the harness hands it over; its text is parsed only as far as tests need it."""
+    selector, _, actions = text.partition("->")
+    phase, _, edge = selector.strip().split("[")[0].split("#")[0].partition(":")
+    parsed = [_action(action) for action in actions.split(" then ")]
+    if phase.startswith("at("):
+        phase = "at"
+    return FaultRecord(text, phase, edge or None, parsed)
+
+
+def _action(text: str) -> tuple[str, str | None]:
+    name, _, arguments = text.strip().split(" until ")[0].partition("(")
+    target = arguments.rstrip(")").split(",")[0]
+    return name, target if target in ("driver", "executor", "worker", "broker") else None
+
+
+LANDED = fault()
+
+
+def evidence(
+    rows: pa.Table | None = None,
+    paper: Paper | None = None,
+    *faults: FaultRecord,
+    claim: str = "exactly-once",
+    readings: Sequence[Reading] | None = None,
+    input_committed: bool = True,
+    unmet: Sequence[str] = (),
+    hanging: Sequence[Open] = (),
+    stuck: str | None = None,
+) -> Evidence:
+    """A trial whose last two readings both saw ``rows`` (all that is true, if not given)."""
+    seen = ground_truth() if rows is None else rows
+    return Evidence(
+        claim=Guarantee(claim),
+        truth=ground_truth(),
+        acks=acknowledgements(),
+        batches=WORKLOAD.batch_bounds(),
+        journal=(paper or healthy()).journal,
+        readings=[Reading(seen), Reading(seen)] if readings is None else readings,
+        settlement=Settlement(input_committed, tuple(unmet), tuple(hanging)),
+        faults=faults,
+        stuck=stuck,
+    )
+
+
+def verdict(*arguments: Any, **named: Any) -> Verdict:
+    return judge(evidence(*arguments, **named))

@@ -1,0 +1,287 @@
+"""The catalogue of phases and actions, and what static analysis tells of a sink."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+from onceproof.faults import (
+    ACTIONS,
+    ALWAYS_REPORTED,
+    PHASES,
+    UNKNOWN,
+    SinkShape,
+    action_named,
+    format_plan,
+    parse,
+    phase_named,
+    phases_of,
+    render_actions,
+    render_catalogue,
+    shape_of,
+)
+from onceproof.faults.catalogue import example_of
+from onceproof.faults.shape import lines_of
+
+ROOT = Path(__file__).parents[2]
+
+COMMON = ["query.start", "batch.offsets", "sink.write", "task.run", "batch.commit"]
+V2 = [
+    "query.start",
+    "batch.offsets",
+    "sink.write",
+    "task.run",
+    "task.row",
+    "task.commit",
+    "sink.commit",
+    "batch.commit",
+]
+
+
+def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
+    assert [phase.name for phase in PHASES] == [*V2, "txn.prepare", "line"]
+
+
+def test_only_start_row_prepare_and_line_lack_an_edge() -> None:
+    edges = {phase.name: phase.edges for phase in PHASES if phase.edges != ("before", "after")}
+    assert edges == {"query.start": ("before",), "task.row": ("before",), "txn.prepare": ("after",), "line": ()}
+
+
+def test_every_example_in_the_catalogue_is_a_plan() -> None:
+    for phase in PHASES:
+        assert parse(f"{example_of(phase)} -> kill(driver)")
+    for action in ACTIONS:
+        assert format_plan(parse(action.example)) == action.example
+        assert action.name in {step.name for fault in parse(action.example).faults for step in fault.actions}
+
+
+def test_what_is_always_reported_is_in_the_catalogue() -> None:
+    assert all(edge in phase_named(name).edges for name, edge in ALWAYS_REPORTED)
+
+
+def test_rows_for_people_have_every_phase_and_action() -> None:
+    assert [row["name"] for row in render_catalogue()] == [phase.name for phase in PHASES]
+    assert [row["name"] for row in render_actions()] == [action.name for action in ACTIONS]
+    assert [row["name"] for row in render_catalogue(SinkShape(foreach_batch=True))] == COMMON
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (SinkShape(foreach_batch=True, lines=frozenset({3})), [*COMMON, "line"]),
+        (SinkShape(v2=True, lines=frozenset({3})), V2),
+        (SinkShape(file=True), COMMON),
+        (
+            SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),
+            [*V2, "txn.prepare", "line"],
+        ),
+        (UNKNOWN, [phase.name for phase in PHASES]),
+    ],
+)
+def test_a_sink_has_the_phases_of_its_kind(shape: SinkShape, expected: list[str]) -> None:
+    found = phases_of(shape)
+    assert [phase.name for phase, _ in found] == expected
+    assert all(edges == phase.edges for phase, edges in found)
+
+
+def test_names_that_are_not_there_raise_key_errors() -> None:
+    with pytest.raises(KeyError):
+        phase_named("sink.comit")
+    with pytest.raises(KeyError):
+        action_named("kil")
+
+
+DATA_SOURCE = """
+from pyspark.sql import datasource
+
+class Ledger(datasource.DataSource):
+    def streamWriter(self, schema, overwrite):
+        return None
+
+def attach(stream, target):
+    stream._spark.dataSource.register(Ledger)
+    return stream.format(Ledger.name())
+"""
+
+SHAPES = [
+    ("def write_batch(df, batch_id, target):\n    df.write.format('jdbc').save()\n", SinkShape(foreach_batch=True)),
+    ("def attach(stream, target):\n    return stream.foreachBatch(print)\n", SinkShape(foreach_batch=True)),
+    ("def attach(stream, target):\n    return stream.format('kafka')\n", SinkShape(v2=True)),
+    ("def attach(stream, target):\n    return stream.format(source='noop')\n", SinkShape(v2=True)),
+    ("def attach(stream, target):\n    return stream.format('parquet')\n", SinkShape(file=True)),
+    ("def attach(stream, target):\n    return stream.format('delta')\n", SinkShape()),
+    ("def attach(stream, target):\n    return stream.format('acme')\n", SinkShape(unknown=True)),
+    ("def attach(stream, target):\n    return stream.format(target.name)\n", SinkShape(unknown=True)),
+    ("def attach(stream, target):\n    return stream.toTable('{}'.format('t'))\n", SinkShape(unknown=True)),
+    ("def attach(stream, target):\n    return stream.foreach(print)\n", SinkShape(v2=True, python_source=True)),
+    (DATA_SOURCE, SinkShape(v2=True, python_source=True)),
+    (
+        "def attach(stream, target):\n    return stream.format('kafka').option('kafka.transactional.id', 'x')\n",
+        SinkShape(v2=True, kafka_transactions=True),
+    ),
+    (
+        "def write_batch(df, batch_id, target):\n    producer(transactional_id=str(batch_id))\n",
+        SinkShape(foreach_batch=True, kafka_transactions=True),
+    ),
+    (
+        "# transactional_id\ndef write_batch(df, batch_id, target):\n    '''no transactional.id'''\n",
+        SinkShape(foreach_batch=True),
+    ),
+    ("GUARANTEE = 'exactly-once'\n", SinkShape(unknown=True)),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), SHAPES)
+def test_the_shape_of_a_sink_is_read_from_its_text(tmp_path: Path, source: str, expected: SinkShape) -> None:
+    path = tmp_path / "my_sink.py"
+    path.write_text(source)
+    found = shape_of(path)
+    assert found.file_name == "my_sink.py"
+    assert found == SinkShape(
+        foreach_batch=expected.foreach_batch,
+        v2=expected.v2,
+        file=expected.file,
+        unknown=expected.unknown,
+        kafka_transactions=expected.kafka_transactions,
+        python_source=expected.python_source,
+        python_file=str(path),
+        lines=found.lines,
+    )
+
+
+def test_modules_beside_the_sink_that_it_imports_belong_to_its_shape(tmp_path: Path) -> None:
+    (tmp_path / "common.py").write_text("import more\ndef attach(stream, target):\n    return stream.format('kafka')\n")
+    (tmp_path / "more.py").write_text("import common\nOPTIONS = {'transactional.id': 'x'}\n")
+    (tmp_path / "other.py").write_text("class Other(DataSource):\n    pass\n")
+    (tmp_path / "broken.py").write_text("def (")
+    path = tmp_path / "my_sink.py"
+    path.write_text("import json\nimport broken\nfrom common import attach\n")
+    found = shape_of(path)
+    assert (found.v2, found.python_source, found.kafka_transactions) == (True, False, True)
+    assert found.lines == frozenset()
+
+
+def test_write_batch_may_be_imported_or_assigned(tmp_path: Path) -> None:
+    path = tmp_path / "my_sink.py"
+    for source in ("from psycopg import connect as write_batch\n", "write_batch = make('postgres')\n"):
+        path.write_text(source)
+        assert shape_of(path).foreach_batch
+
+
+def test_a_file_that_does_not_parse_raises_its_syntax_error(tmp_path: Path) -> None:
+    path = tmp_path / "my_sink.py"
+    path.write_text("def write_batch(:\n")
+    with pytest.raises(SyntaxError):
+        shape_of(path)
+    with pytest.raises(OSError, match="missing"):
+        shape_of(tmp_path / "missing.py")
+
+
+LINES = '''\
+"""Docstring."""
+import functools                           # 2: at import
+
+LIMIT = 5                                  # 4: at import
+
+
+class Writer:
+    size: int = 3                          # 8: at import
+
+    def write(
+        self,
+        rows: list[int] = [],              # 12: at import
+    ) -> int:
+        """Docstring."""
+        total = sum(                       # 15
+            row                            # 16
+            for row in rows                # 17
+        )
+
+        # a comment
+        def inner() -> int:                # 21
+            return total                   # 22
+
+        if total > LIMIT:                  # 24
+            return inner()                 # 25
+        return 0                           # 26
+
+
+@functools.cache
+def one() -> int: return 1                 # 30
+
+
+double = lambda x: x * 2                   # 33
+
+
+async def late() -> None:
+    pass                                   # 37
+
+
+def rows():
+    yield 1                                # 41
+'''
+
+
+def test_lines_are_those_of_functions_and_not_of_the_import() -> None:
+    assert lines_of(LINES) == {15, 16, 17, 21, 22, 24, 25, 26, 30, 33, 37, 41}
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger or coverage owns the trace function")
+def test_every_line_that_a_trace_reports_in_functions_is_known() -> None:
+    seen: set[int] = set()
+
+    def local(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+        if event == "line" and frame.f_code.co_flags & 1:
+            seen.add(frame.f_lineno)
+        return local
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        return local if frame.f_code.co_filename == "<traced>" else None
+
+    module: CodeType = compile(LINES, "<traced>", "exec", dont_inherit=True)
+    names: dict[str, Any] = {"__name__": "traced"}
+    old = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        exec(module, names)
+        names["Writer"]().write([1, 2])
+        names["Writer"]().write([8, 2])
+        names["one"]()
+        names["double"](2)
+        list(names["rows"]())
+        with pytest.raises(StopIteration):
+            names["late"]().send(None)
+    finally:
+        sys.settrace(old)
+    assert seen <= lines_of(LINES)
+    assert seen >= {15, 17, 21, 22, 24, 25, 26, 30, 33, 37, 41}
+
+
+def test_the_table_of_phases_in_the_docs_is_the_catalogue() -> None:
+    text = (ROOT / "docs" / "phases.md").read_text(encoding="utf-8")
+    for row in render_catalogue():
+        edges = ", ".join(f"`:{edge}`" for edge in row["edges"]) or "none"
+        selectors = ", ".join(f"`{name}`" for name in row["selectors"])
+        assert (
+            f"| `{row['name']}` | {edges} | {row['meaning']} | {row['sinks']} | {row['where']} | {selectors} |" in text
+        )
+        assert f"| `{row['name']}` | {row['two_phase_commit']} | `{row['source']}` |" in text
+
+
+def test_the_table_of_actions_in_the_docs_is_the_catalogue() -> None:
+    text = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+    for row in render_actions():
+        assert f"| {row['meaning']} |" in text
+        assert f"`{row['example']}`" in text
+
+
+def test_every_plan_in_the_docs_is_valid() -> None:
+    text = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+    plans = [block.split("```")[0] for block in text.split("```plan\n")[1:]]
+    assert plans
+    for plan in plans:
+        assert parse(plan).faults

@@ -1,0 +1,266 @@
+"""Each checker finds what it is for, counts it exactly, and says where it lies and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onceproof.assertions import Anomaly, Evidence, Open
+from onceproof.assertions.checkers import checkers, find_anomalies
+from paper_trial import (
+    LANDED,
+    WORKLOAD,
+    Paper,
+    changed,
+    everything_and,
+    everything_but,
+    evidence,
+    fault,
+    ground_truth,
+    healthy,
+    ids_of,
+    killed_in_batch_1,
+    rows_with,
+    strangers,
+)
+
+BATCH_1 = ids_of(1)
+
+
+def found(of: Evidence) -> dict[str, Anomaly]:
+    rows = of.readings[-1].rows
+    return {anomaly.kind: anomaly for anomaly in find_anomalies(of.truth, rows, of)}
+
+
+def only(of: Evidence, kind: str) -> Anomaly:
+    anomalies = found(of)
+    assert list(anomalies) == [kind]
+    return anomalies[kind]
+
+
+def test_every_kind_has_a_checker() -> None:
+    assert set(checkers()) == {"corrupted", "duplicated", "hanging", "lost", "phantom", "stuck"}
+    assert all(checker.__doc__ for checker in checkers().values())
+
+
+def test_nothing_is_found_where_all_is_right() -> None:
+    assert found(evidence()) == {}
+
+
+# --- lost ---
+
+
+def test_rows_that_never_arrive_are_lost() -> None:
+    anomaly = only(evidence(everything_but(BATCH_1[:3])), "lost")
+    assert (anomaly.count, anomaly.batches) == (3, [1])
+    bounds = WORKLOAD.batch_bounds()[1]
+    for record in anomaly.records:
+        assert record["id"] in BATCH_1[:3]
+        assert bounds[record["partition"]][0] <= record["offset"] < bounds[record["partition"]][1]
+        assert record["expected"]["event_time"].endswith("Z")
+
+
+def test_no_row_is_lost_while_input_is_not_committed() -> None:
+    assert found(evidence(everything_but(BATCH_1), input_committed=False)) == {}
+
+
+def test_lost_rows_of_a_swallowed_error_name_the_error() -> None:
+    plan = fault("line[sink.py:9][batch=1] -> fail")
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).point("line", None, 1, 1, file="sink.py", line=9)
+    paper.reached_last().fired("fail").finish(1, 1).batches(1, 2, 3, 4).exited()
+    anomaly = only(evidence(everything_but(BATCH_1), paper, plan), "lost")
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink once (driver local:1); fail at line[sink.py:9][batch=1] fell into it; "
+        f"the engine recorded it as done; {len(BATCH_1)} of its rows are missing (handed to driver local:1)"
+    ]
+
+
+def test_lost_rows_of_a_replayed_batch_name_all_candidates() -> None:
+    [cause] = only(evidence(everything_but(BATCH_1), killed_in_batch_1(), LANDED), "lost").causes
+    assert cause.endswith("(handed to one of: driver local:1, driver local:2)")
+
+
+def test_all_rows_lost_are_counted_and_the_first_ten_shown() -> None:
+    anomaly = only(evidence(ground_truth().slice(0, 0)), "lost")
+    assert anomaly.count == len(ground_truth())
+    assert len(anomaly.records) == 10
+    assert anomaly.batches == [0, 1, 2, 3, 4]
+
+
+# --- duplicated ---
+
+
+def test_rows_of_a_replayed_batch_are_duplicated_by_the_restarted_driver() -> None:
+    anomaly = only(evidence(everything_and(BATCH_1), killed_in_batch_1(), LANDED), "duplicated")
+    assert (anomaly.count, anomaly.batches) == (len(BATCH_1), [1])
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink twice (driver local:1, then driver local:2 after kill(driver) at "
+        "sink.commit:after[batch=1]): replay by the restarted driver"
+    ]
+    assert {record["written_by"] for record in anomaly.records} == {"one of: driver local:1, driver local:2"}
+    assert {(record["expected"], record["seen"]) for record in anomaly.records} == {(1, 2)}
+
+
+def test_every_superfluous_copy_counts() -> None:
+    anomaly = only(evidence(everything_and([BATCH_1[0]] * 3)), "duplicated")
+    assert (anomaly.count, anomaly.records[0]["seen"]) == (3, 4)
+
+
+def test_duplicates_without_a_replay_are_the_sinks_own() -> None:
+    anomaly = only(evidence(everything_and(BATCH_1[:1])), "duplicated")
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink once (driver local:1), and no attempt of a task was seen twice: "
+        "the sink itself wrote these rows more than once"
+    ]
+    assert anomaly.records[0]["written_by"] == "driver local:1"
+
+
+def test_duplicates_of_a_repeated_task_name_its_attempts() -> None:
+    plan = fault("task.commit:before[batch=1, partition=0] -> kill(executor)")
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).task(1, 1, 0, "local:7").killed_here("kill(executor)")
+    paper.task(1, 1, 1, "local:8").finish(1, 1).batches(1, 2, 3, 4).exited()
+    anomaly = only(evidence(everything_and(BATCH_1[:2]), paper, plan), "duplicated")
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink once (driver local:1), but task 0 of batch 1 ran twice (attempts 0, 1 in "
+        "local:7, then local:8 after kill(executor) at task.commit:before[batch=1, partition=0]): "
+        "rows of several attempts are visible"
+    ]
+    assert anomaly.records[0]["written_by"] == "one of: attempt 0 in local:7, attempt 1 in local:8"
+
+
+def test_a_task_of_a_replay_is_no_second_attempt() -> None:
+    paper = Paper().start().hand_over(1, 1).task(1, 1).killed_here().start(2).hand_over(2, 1).task(2, 1).finish(2, 1)
+    [cause] = only(evidence(everything_and(BATCH_1[:1]), paper, LANDED), "duplicated").causes
+    assert "task 0" not in cause
+
+
+def test_a_new_run_in_the_same_driver_is_not_called_a_restarted_driver() -> None:
+    paper = Paper().start().hand_over(1, 1).point("sink.write", "before", 2, 1, process="local:1").finish(2, 1)
+    [cause] = only(evidence(everything_and(BATCH_1[:1]), paper), "duplicated").causes
+    assert cause == (
+        "batch 1 was handed to the sink twice (driver local:1 run r1, then driver local:1 run r2): "
+        "replay by a new run in the same driver"
+    )
+
+
+def test_an_unplanned_end_of_the_driver_is_named() -> None:
+    paper = Paper().start().hand_over(1, 1).exited(1, 1, error="ValueError: no").start(2).hand_over(2, 1).finish(2, 1)
+    [cause] = only(evidence(everything_and(BATCH_1[:1]), paper), "duplicated").causes
+    assert "after the driver's own end with code 1 (ValueError: no)" in cause
+
+
+def test_causes_of_many_batches_are_cut_short() -> None:
+    every = [row["id"] for row in ground_truth().to_pylist()]
+    of = evidence(everything_and(every), Paper())
+    assert len(found(of)["duplicated"].causes) == 5
+    assert found(of)["duplicated"].causes[0].startswith("batch 0 was never handed to the sink")
+
+
+# --- phantom ---
+
+
+def test_a_row_of_an_aborted_transaction_is_a_phantom() -> None:
+    aborted = ids_of(2, committed=False)[0]
+    anomaly = only(evidence(pa.concat_tables([ground_truth(), strangers([{"id": aborted}])])), "phantom")
+    assert (anomaly.count, anomaly.batches) == (1, [2])
+    assert anomaly.records[0]["aborted"] is True
+    assert "reads uncommitted data" in anomaly.causes[0]
+
+
+def test_an_id_that_was_never_written_is_a_phantom() -> None:
+    anomaly = only(evidence(pa.concat_tables([ground_truth(), strangers([{"id": -1}, {"id": 10**12}])])), "phantom")
+    assert (anomaly.count, anomaly.batches) == (2, [])
+    assert anomaly.causes == ["2 rows have an id that was never written to the source"]
+
+
+def test_a_row_without_id_is_a_phantom() -> None:
+    anomaly = only(evidence(pa.concat_tables([ground_truth(), strangers([{"payload": "not JSON"}])])), "phantom")
+    assert anomaly.records[0]["seen"]["payload"] == "not JSON"
+    assert anomaly.causes == ["1 rows have no id that can be read: they are no rows under test, or not decodable"]
+
+
+# --- corrupted ---
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"value": 0.0625}, {"key": None}, {"payload": "cut"}, {"event_time": None}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_known_row_with_another_value_is_corrupted(change: dict[str, Any]) -> None:
+    anomaly = only(evidence(changed(BATCH_1[:1], **change)), "corrupted")
+    [record] = anomaly.records
+    assert (anomaly.count, anomaly.batches) == (1, [1])
+    assert record["seen"] == change
+    assert list(record["expected"]) == list(change)
+    assert anomaly.causes[0] == f"other than written: {next(iter(change))} in 1 rows"
+
+
+def test_two_rows_of_an_id_that_differ_are_corrupted_and_not_duplicated() -> None:
+    wrong = changed(BATCH_1[:1], value=0.0).filter(pa.compute.equal(ground_truth()["id"], BATCH_1[0]))
+    assert only(evidence(pa.concat_tables([ground_truth(), wrong])), "corrupted").count == 1
+
+
+# --- hanging, stuck ---
+
+
+def test_a_transaction_left_open_is_hanging() -> None:
+    left = [Open("kafka", "job-0", "Ongoing", "out-1"), Open("postgres", "gid", "prepared")]
+    anomaly = only(evidence(None, killed_in_batch_1(), LANDED, hanging=left), "hanging")
+    assert anomaly.count == 2
+    assert anomaly.records[0] == {"kind": "kafka", "name": "job-0", "state": "Ongoing", "detail": "out-1"}
+    assert anomaly.causes[0] == (
+        "kafka transaction job-0 was left Ongoing after kill(driver) at sink.commit:after[batch=1], and no attempt "
+        "ended it: read_committed readers get nothing behind its first record"
+    )
+
+
+def test_a_job_that_never_gets_past_a_batch_is_stuck() -> None:
+    paper = Paper().start().hand_over(1, 1).killed_here().start(2).hand_over(2, 1).exited(2, 1, error="E: no")
+    paper.add("driver.gave_up", batch=1, error="E: no")
+    anomaly = only(evidence(None, paper, LANDED, input_committed=False, stuck="E: no"), "stuck")
+    assert (anomaly.count, anomaly.batches) == (1, [1])
+    assert anomaly.causes[0].startswith("batch 1 was handed to the sink twice (driver local:1, then driver local:2")
+    assert anomaly.causes[0].endswith("it never got past it: E: no")
+
+
+# --- together ---
+
+IDS = st.sampled_from([row["id"] for row in ground_truth().to_pylist()])
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    lost=st.sets(IDS, max_size=9),
+    twice=st.lists(IDS, max_size=9),
+    wrong=st.sets(IDS, max_size=9),
+    alien=st.integers(0, 3),
+)
+def test_every_observed_row_is_counted_as_exactly_one_thing(
+    lost: set[int], twice: list[int], wrong: set[int], alien: int
+) -> None:
+    kept = [row["id"] for row in ground_truth().to_pylist() if row["id"] not in lost]
+    copies = [one for one in twice if one not in lost]
+    table = changed(wrong, payload="wrong")
+    wrong_rows = table.filter(pa.compute.is_in(table["id"], pa.array(sorted(wrong - lost), pa.int64())))
+    right = [one for one in kept if one not in wrong]
+    observed = pa.concat_tables([rows_with([*right, *copies]), wrong_rows, strangers([{"id": -1}] * alien)])
+    counts = {kind: anomaly.count for kind, anomaly in found(evidence(observed)).items()}
+    spare = Counter(copies)
+    surplus = sum(number - (one in wrong) for one, number in spare.items())
+    expected = {"lost": len(lost), "duplicated": surplus, "corrupted": len(wrong - lost), "phantom": alien}
+    assert counts == {kind: count for kind, count in expected.items() if count}
+    firsts = observed.num_rows - sum(counts.get(kind, 0) for kind in ("duplicated", "corrupted", "phantom"))
+    assert firsts == len(right) + len(set(copies) & wrong)
+
+
+def test_places_beyond_all_batches_are_told_as_unknown() -> None:
+    of = evidence(everything_and(BATCH_1[:1]), healthy())
+    object.__setattr__(of, "batches", {})
+    anomaly = only(of, "duplicated")
+    assert "batch" not in anomaly.records[0]
+    assert anomaly.records[0]["written_by"] == "unknown"

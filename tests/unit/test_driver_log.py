@@ -1,0 +1,40 @@
+"""Finding the one line of a driver's log that says why it died."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onceproof.harness.driver_log import error_in
+
+SINK = Path("/home/user/my_sink.py")
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    log = tmp_path / "driver.log"
+    log.write_text(text)
+    return log
+
+
+def test_the_exception_that_passed_through_the_sink_is_preferred(tmp_path: Path) -> None:
+    log = written(
+        tmp_path,
+        f"""Traceback (most recent call last):
+  File "{SINK}", line 12, in write_batch
+    raise ValueError("boom")
+ValueError: boom
+
+26/01/01 00:00:00 ERROR MicroBatchExecution: org.apache.spark.SparkException: something around it
+pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query terminated
+""",
+    )
+    assert error_in(log, SINK) == "ValueError: boom"
+
+
+def test_without_the_sink_the_last_exception_counts(tmp_path: Path) -> None:
+    log = written(tmp_path, "java.io.IOException: first\nCaused by: java.lang.IllegalStateException: last\n  at x.y(Z.java)\n")
+    assert error_in(log, SINK) == "java.lang.IllegalStateException: last"
+
+
+def test_a_log_without_an_exception_gives_none(tmp_path: Path) -> None:
+    assert error_in(written(tmp_path, "all is well\n"), SINK) is None
+    assert error_in(tmp_path / "absent.log", SINK) is None

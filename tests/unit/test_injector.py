@@ -1,0 +1,357 @@
+"""The injector, driven with plain sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from onceproof.faults import parse
+from onceproof.faults.injector import Injector
+from onceproof.faults.model import Point
+from onceproof.faults.report import Batches, Malformed, read_message, to_point
+
+THREAD = (
+    "stream execution thread for [id = 11111111-1111-1111-1111-111111111111, "
+    "runId = 22222222-2222-2222-2222-222222222222]"
+)
+
+
+@dataclass
+class Journal:
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    grown: threading.Condition = field(default_factory=threading.Condition)
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        with self.grown:
+            self.events.append((event, dict(fields)))
+            self.grown.notify_all()
+
+    def names(self) -> list[str]:
+        return [event for event, _ in self.events]
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.events if name == event]
+
+    def wait_for(self, event: str, count: int = 1) -> dict[str, Any]:
+        with self.grown:
+            assert self.grown.wait_for(lambda: len(self.named(event)) >= count, 5), f"no {event} in {self.names()}"
+        return self.named(event)[count - 1]
+
+
+@dataclass
+class Acts:
+    """An actuator that notes what it is asked for."""
+
+    done: list[tuple[str, str]] = field(default_factory=list)
+    error: Exception | None = None
+    during_kill: threading.Event | None = None
+    killing: threading.Event = field(default_factory=threading.Event)
+
+    def kill(self, target: str, point: Mapping[str, Any]) -> str:
+        self.killing.set()
+        if self.during_kill:
+            assert self.during_kill.wait(5)
+        if self.error:
+            raise self.error
+        self.done.append(("kill", target))
+        return f"killed {point.get('process')}"
+
+    def pause(self, target: str, point: Mapping[str, Any], *, replace: bool = False) -> str:
+        self.done.append(("replace" if replace else "pause", target))
+        return "paused"
+
+    def resume(self, target: str, point: Mapping[str, Any]) -> str:
+        self.done.append(("resume", target))
+        return "resumed"
+
+
+class Probe:
+    """A process that reports: a connection and what it was answered."""
+
+    def __init__(self, injector: Injector, token: str | None = None) -> None:
+        self.token = injector.token if token is None else token
+        self.socket = socket.create_connection((injector.host, injector.port), timeout=5)
+
+    def tell(self, phase: str, edge: str | None = None, **fields: Any) -> None:
+        told = {"phase": phase, "edge": edge, "role": "driver", "place": "local", "pid": 7, "thread": THREAD, **fields}
+        pairs = [f"{name}={value}" for name, value in told.items() if value is not None]
+        self.socket.sendall(("\t".join([self.token, *pairs]) + "\n").encode())
+
+    def answer(self) -> bytes:
+        return self.socket.recv(4096)
+
+    def ask(self, phase: str, edge: str | None = None, **fields: Any) -> bytes:
+        self.tell(phase, edge, **fields)
+        return self.answer()
+
+    def parked(self) -> bool:
+        """Whether no answer comes in a moment."""
+        self.socket.settimeout(0.1)
+        try:
+            self.socket.recv(1)
+        except TimeoutError:
+            return True
+        finally:
+            self.socket.settimeout(5)
+        return False
+
+
+@pytest.fixture
+def journal() -> Journal:
+    return Journal()
+
+
+@pytest.fixture
+def acts() -> Acts:
+    return Acts()
+
+
+@contextmanager
+def serving(plan: str, acts: Acts, journal: Journal, **options: Any) -> Iterator[Injector]:
+    with Injector(parse(plan), acts, journal.record, **options) as injector:
+        yield injector
+
+
+KILL = "sink.commit:after[batch=1] -> kill(driver)"
+
+
+def test_a_point_carries_query_run_and_process(journal: Journal, acts: Acts) -> None:
+    with serving(KILL, acts, journal) as injector:
+        assert Probe(injector).ask("sink.commit", "after", batch=0) == b"G"
+    [point] = journal.named("point")
+    assert point["query"].startswith("1111")
+    assert point["run"].startswith("2222")
+    assert (point["process"], point["batch"]) == ("local:7", 0)
+    assert not {"pid", "place", "driver"} & point.keys()
+
+
+def test_the_fault_fires_at_its_point_while_the_thread_is_parked(journal: Journal, acts: Acts) -> None:
+    acts.during_kill = threading.Event()
+    with serving(KILL, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.tell("sink.commit", "after", batch=1)
+        assert acts.killing.wait(5)
+        assert injector.acting()
+        assert injector.idle_seconds() == 0.0
+        assert probe.parked()
+        assert Probe(injector).ask("task.run", "before", batch=1) == b"G"
+        acts.during_kill.set()
+        assert probe.answer() == b"G"
+        [status] = injector.status()
+    assert (status.reached, status.fired, status.confirmed, status.process) == (True, True, True, "local:7")
+    assert status.text == KILL
+    assert [name for name in journal.names() if name.startswith("fault")] == [
+        "fault.reached",
+        "fault.fired",
+        "fault.confirmed",
+    ]
+    confirmed = journal.named("fault.confirmed")[0]
+    assert (confirmed["action"], confirmed["detail"]) == ("kill(driver)", "killed local:7")
+
+
+def test_a_fault_fires_once_and_its_count_goes_on_over_restarts(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:before#3 -> kill(driver)", acts, journal) as injector:
+        for pid in (1, 2, 3, 4, 5):
+            Probe(injector).ask("sink.write", "before", batch=0, pid=pid)
+        assert injector.status()[0].process == "local:3"
+    assert acts.done == [("kill", "driver")]
+
+
+@pytest.mark.parametrize("fields", [{"batch": 2}, {"batch": 10}, {"edge": "before"}, {"batch": None}])
+def test_other_points_do_not_match(journal: Journal, acts: Acts, fields: dict[str, Any]) -> None:
+    with serving(KILL, acts, journal) as injector:
+        Probe(injector).ask("sink.commit", **({"edge": "after", "batch": 1} | fields))
+        assert not injector.status()[0].reached
+        assert injector.pending()
+
+
+def test_a_process_that_is_killed_while_parked_is_normal(journal: Journal, acts: Acts) -> None:
+    acts.during_kill = threading.Event()
+    with serving(KILL, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.tell("sink.commit", "after", batch=1)
+        assert acts.killing.wait(5)
+        probe.socket.close()
+        acts.during_kill.set()
+        journal.wait_for("fault.confirmed")
+    assert injector.errors == []
+
+
+def test_an_action_that_fails_is_recorded_and_ends_the_fault(journal: Journal, acts: Acts) -> None:
+    acts.error = OSError("no such process")
+    plan = "sink.commit:after -> kill(driver) then delay(1h)"
+    with serving(plan, acts, journal) as injector:
+        assert Probe(injector).ask("sink.commit", "after", batch=1) == b"G"
+        [status] = injector.status()
+    assert (status.fired, status.confirmed, status.error) == (True, False, "no such process")
+    assert journal.named("fault.failed") == [{"fault": 0, "action": "kill(driver)", "error": "no such process"}]
+
+
+def test_a_hold_parks_from_its_nth_match_until_the_fault_is_done(journal: Journal, acts: Acts) -> None:
+    plan = "task.run:after#1 -> kill(driver) with hold(task.run:before#2)"
+    with serving(plan, acts, journal) as injector:
+        first, second = Probe(injector), Probe(injector)
+        assert first.ask("task.run", "before", batch=0, partition=0) == b"G"
+        second.tell("task.run", "before", batch=0, partition=1)
+        journal.wait_for("hold")
+        assert second.parked()
+        assert injector.holding() == 1
+        assert first.ask("task.run", "after", batch=0, partition=0) == b"G"
+        assert second.answer() == b"G"
+    assert journal.named("release")[0]["point"]["partition"] == 1
+    assert acts.done == [("kill", "driver")]
+
+
+def test_release_all_frees_what_a_fault_that_never_fires_would_hold_for_ever(journal: Journal, acts: Acts) -> None:
+    plan = "task.run:after#9 -> kill(driver) with hold(task.run:before)"
+    with serving(plan, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.tell("task.run", "before", batch=0)
+        journal.wait_for("hold")
+        injector.release_all()
+        assert probe.answer() == b"G"
+        assert injector.pending()
+        assert not injector.status()[0].reached
+
+
+def test_fail_at_a_line_names_class_and_message(journal: Journal, acts: Acts) -> None:
+    plan = "line[s.py:4][batch=0] -> fail(error=psycopg.OperationalError)"
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "before", batch=0, driver="m")
+        answer = Probe(injector).ask("line", role="python-driver", file="s.py", line=4, driver="m")
+    assert answer[:1] == b"F"
+    assert json.loads(answer[1:]) == {"error": "psycopg.OperationalError", "message": "injected by onceproof"}
+
+
+def test_fail_in_a_jvm_is_one_byte(journal: Journal, acts: Acts) -> None:
+    with serving("sink.commit:before -> fail", acts, journal) as injector:
+        assert Probe(injector).ask("sink.commit", "before", batch=0) == b"F"
+        assert injector.status()[0].confirmed
+
+
+def test_a_line_has_the_batch_of_the_last_hand_over_of_its_own_driver(journal: Journal, acts: Acts) -> None:
+    with serving("line[s.py:4] -> kill(driver)", acts, journal) as injector:
+        probe = Probe(injector)
+        line = {"role": "python-driver", "file": "s.py", "line": 4, "thread": "Thread-5"}
+        assert probe.ask("line", driver="1", **line) == b"G"
+        assert journal.named("point") == [], "outside any batch it is no point"
+        probe.ask("sink.write", "before", batch=3, driver="1")
+        probe.ask("line", driver="2", **line)
+        assert not injector.status()[0].reached, "another driver has no batch yet"
+        probe.ask("line", driver="1", **line)
+        assert injector.status()[0].fired
+    point = journal.named("point")[-1]
+    assert (point["batch"], point["phase"]) == (3, "line")
+    assert point["query"].startswith("1111")
+
+
+def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1] then delay(1ms)"
+    with serving(plan, acts, journal) as injector:
+        assert Probe(injector).ask("sink.write", "after", batch=1, pid=1) == b"G"
+        assert acts.done == [("replace", "driver")]
+        assert not injector.acting(), "to wait for a point is no progress"
+        assert injector.pending()
+        assert Probe(injector).ask("batch.commit", "after", batch=1, pid=2) == b"G"
+        assert acts.done == [("replace", "driver"), ("resume", "driver")]
+        journal.wait_for("fault.confirmed", 2)
+    assert "resumed" in journal.names()
+
+
+def test_a_pause_whose_point_never_comes_ends_as_a_failed_injection(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after -> pause(driver) until batch.commit:after[batch=1]"
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1)
+        injector.release_all()
+        journal.wait_for("fault.failed")
+        assert not injector.status()[0].confirmed
+    assert acts.done[-1] == ("resume", "driver")
+
+
+def test_pause_for_a_time_resumes_by_itself(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:after -> pause(driver, for=10ms)", acts, journal) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1)
+        assert injector.status()[0].confirmed
+    assert acts.done == [("pause", "driver"), ("resume", "driver")]
+
+
+def test_a_moment_fires_by_the_clock(journal: Journal, acts: Acts) -> None:
+    with serving("at(10ms) -> kill(driver)", acts, journal) as injector:
+        assert not injector.status()[0].reached
+        injector.start_clock()
+        journal.wait_for("fault.confirmed")
+    assert acts.done == [("kill", "driver")]
+
+
+def test_a_worker_is_named_by_place_and_pid(journal: Journal, acts: Acts) -> None:
+    with serving(KILL, acts, journal) as injector:
+        Probe(injector).ask("task.worker", batch=1, task=4, worker=99, place="node")
+    assert journal.named("point")[0]["worker"] == "node:99"
+
+
+def test_a_wrong_token_is_refused_and_recorded(journal: Journal, acts: Acts) -> None:
+    with serving(KILL, acts, journal) as injector:
+        assert Probe(injector, token="guess").ask("sink.commit", "after", batch=1) == b""
+    assert journal.names() == ["probe.refused"]
+
+
+def test_a_malformed_report_is_refused_and_recorded(journal: Journal, acts: Acts) -> None:
+    with serving(KILL, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.socket.sendall(b"no report\n")
+        assert probe.answer() == b""
+    assert "malformed" in journal.named("probe.refused")[0]["detail"]
+
+
+def test_the_observer_adds_fields_and_its_failure_is_no_secret(journal: Journal, acts: Acts) -> None:
+    def observe(point: Mapping[str, Any]) -> Mapping[str, Any]:
+        if point["batch"] == 1:
+            raise OSError("offsets/1 is gone")
+        return {"offsets": "abc"}
+
+    with serving(KILL, acts, journal, observe=observe) as injector:
+        Probe(injector).ask("sink.write", "before", batch=0)
+        assert Probe(injector).ask("sink.write", "before", batch=1) == b"G"
+        assert "offsets/1 is gone" in injector.errors[0]
+    assert journal.named("point")[0]["offsets"] == "abc"
+    assert journal.named("injector.error")
+
+
+def test_hello_is_recorded_with_role_and_process(journal: Journal, acts: Acts) -> None:
+    with serving(KILL, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.socket.sendall(f"{injector.token}\tevent=probe.hello\trole=python-driver\tplace=x\tpid=5\n".encode())
+        assert probe.answer() == b"G"
+    assert journal.events == [("probe.hello", {"role": "python-driver", "process": "x:5"})]
+
+
+def test_closing_ends_parked_connections_without_an_answer(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:before -> delay(1h)", acts, journal) as injector:
+        probe = Probe(injector)
+        probe.tell("sink.write", "before", batch=0)
+        journal.wait_for("fault.fired")
+    assert probe.answer() == b"", "end of file: nothing of a dead harness goes on"
+
+
+def test_transactional_ids_may_be_selected_by_wildcard(journal: Journal, acts: Acts) -> None:
+    from onceproof.faults.matching import matches
+
+    selector = Point("txn.prepare", "after", {"transactional_id": "job-*", "result": "commit"})
+    point = {"phase": "txn.prepare", "edge": "after", "transactional_id": "job-1-0", "result": "commit"}
+    assert matches(selector, point)
+    assert not matches(selector, point | {"result": "abort"})
+
+
+def test_numbers_are_numbers_and_null_is_absent() -> None:
+    message = read_message(b"t\tbatch=2\tquery=null\tthread=a=b\n")
+    assert message.fields == {"batch": 2, "thread": "a=b"}
+    with pytest.raises(Malformed):
+        read_message(b"t\tbatch=two\n")
+    assert to_point({"phase": "line", "pid": 1}, Batches()) is None

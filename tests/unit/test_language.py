@@ -1,0 +1,311 @@
+"""The plan language: its text, the exact round trip, and errors that point at the column."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onceproof.faults import (
+    ACTIONS,
+    PHASES,
+    Action,
+    ActionSpec,
+    Fault,
+    Moment,
+    Parameter,
+    Phase,
+    Plan,
+    PlanError,
+    Point,
+    argument,
+    format_fault,
+    format_plan,
+    parse,
+)
+
+CANONICAL = [
+    "sink.commit:after[batch=2] -> kill(driver)",
+    "task.commit:before[batch=1, partition=0]#2 -> kill(executor)",
+    "task.row:before[batch=1, partition=0, row=5] -> kill(worker)",
+    "txn.prepare:after -> kill(broker) then restart(broker, after=2s)",
+    'txn.prepare:after[transactional_id="a b", result=commit] -> kill(broker)',
+    "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1]",
+    "line[my_sink.py:42][batch=1] -> kill(driver)",
+    "line[my_sink.py:42][batch=1]#3 -> fail(error=psycopg.OperationalError)",
+    'line["my sink.py":42] -> fail(message="no \\"room\\"\\n")',
+    "at(3s) -> kill(executor)",
+    "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)",
+    "task.run:after -> kill(driver) with hold(task.run:before#2) and hold(batch.commit:before)",
+    "sink.write:before[batch=1] -> delay(2s); sink.write:after[batch=2] -> pause(driver, for=300ms)",
+    "query.start:before -> fail",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", CANONICAL)
+def test_canonical_text_is_printed_as_it_was_read(text: str) -> None:
+    assert format_plan(parse(text)) == text
+
+
+def test_the_model_of_a_fault_has_typed_values() -> None:
+    plan = parse("task.commit:before[partition=0, batch=1]#2 -> kill(executor) then restart(driver, after=300ms)")
+    assert plan == Plan(
+        (
+            Fault(
+                Point("task.commit", "before", {"batch": 1, "partition": 0}, 2),
+                (Action("kill", "executor"), Action("restart", "driver", {"after": 0.3})),
+            ),
+        )
+    )
+
+
+def test_a_line_has_file_and_line_among_its_selectors() -> None:
+    (fault,) = parse("line[my_sink.py:42][batch=1] -> kill(driver)").faults
+    assert fault.at == Point("line", None, {"file": "my_sink.py", "line": 42, "batch": 1})
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("300ms", 0.3), ("2s", 2.0), ("1.5s", 1.5), ("2m", 120.0), ("0s", 0.0), ("90s", 90.0), ("0.25ms", 0.00025)],
+)
+def test_durations_are_read_in_seconds(written: str, seconds: float) -> None:
+    (fault,) = parse(f"at({written}) -> kill(driver)").faults
+    assert fault.at == Moment(seconds)
+    (action,) = parse(f"sink.write:before -> delay({written})").faults[0].actions
+    assert action == Action("delay", None, {"for": seconds})
+
+
+def test_layout_comments_and_separators_do_not_change_the_plan() -> None:
+    text = """
+    # the zombie
+    sink.write:after [ batch = 1 ] #1
+        -> pause( driver )          # SIGSTOP
+        until batch.commit:after[batch=1]
+
+    ;; at(3s)->kill(driver) #
+    task.run:after#1 -> kill(driver)
+      # the others have not begun
+
+      with hold(task.run:before#2)
+      and hold(task.run:before#3)  # not a count
+    """
+    assert format_plan(parse(text)) == (
+        "sink.write:after[batch=1]#1 -> pause(driver) until batch.commit:after[batch=1]; at(3s) -> kill(driver); "
+        "task.run:after#1 -> kill(driver) with hold(task.run:before#2) and hold(task.run:before#3)"
+    )
+
+
+def test_a_phase_with_one_edge_may_be_written_without_it() -> None:
+    assert format_plan(parse("query.start -> kill(driver)")) == "query.start:before -> kill(driver)"
+    assert format_plan(Plan((Fault(Point("query.start"), (Action("kill", "driver"),)),))) == (
+        "query.start:before -> kill(driver)"
+    )
+
+
+def test_defaults_of_arguments_are_those_declared() -> None:
+    (fault,) = parse("sink.write:before -> kill(driver) then restart(driver) then restart(driver, after=2s)").faults
+    assert [argument(action, "after") for action in fault.actions[1:]] == [0.0, 2.0]
+    assert argument(Action("fail"), "error") == "RuntimeError"
+
+
+def test_keywords_are_ordinary_values() -> None:
+    text = "txn.prepare:after[transactional_id=then] -> kill(broker)"
+    assert parse(text).faults[0].at == Point("txn.prepare", "after", {"transactional_id": "then"})
+
+
+def test_a_query_id_needs_no_quotes() -> None:
+    (fault,) = parse("query.start[query=3f2b8c1e-0a9d-4c7e-9b1f-2d3e4f5a6b7c] -> kill(driver)").faults
+    assert isinstance(fault.at, Point)
+    assert fault.at.where["query"] == "3f2b8c1e-0a9d-4c7e-9b1f-2d3e4f5a6b7c"
+
+
+NUMBER = st.integers(min_value=1, max_value=10**9)
+TEXT = st.text(max_size=12)
+SECONDS = st.floats(min_value=0, max_value=86400, allow_subnormal=False)
+CLASSES = st.sampled_from(["RuntimeError", "psycopg.OperationalError", "kafka.errors.KafkaError", "été.Ère"])
+
+
+def _values(parameter: Parameter) -> st.SearchStrategy[Any]:
+    if parameter.choices:
+        return st.sampled_from(parameter.choices)
+    if parameter.name == "file":
+        return st.text(min_size=1, max_size=12) | st.sampled_from(["my_sink.py", "a/b-c.py", "a:1.py", "a b.py"])
+    return {"number": NUMBER, "text": TEXT, "duration": SECONDS, "class": CLASSES}[parameter.kind]
+
+
+def _some(parameters: tuple[Parameter, ...]) -> st.SearchStrategy[dict[str, Any]]:
+    required = {one.name: _values(one) for one in parameters if one.required}
+    optional = {one.name: _values(one) for one in parameters if not one.required}
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+@st.composite
+def points(draw: st.DrawFn) -> Point:
+    phase: Phase = draw(st.sampled_from(PHASES))
+    edge = draw(st.sampled_from(phase.edges)) if phase.edges else None
+    return Point(phase.name, edge, draw(_some(phase.selectors)), draw(st.none() | NUMBER))
+
+
+@st.composite
+def actions(draw: st.DrawFn) -> Action:
+    spec: ActionSpec = draw(st.sampled_from(ACTIONS))
+    given = draw(_some(spec.arguments))
+    until = None
+    if spec.exactly_one:
+        chosen = draw(st.sampled_from(spec.exactly_one))
+        given = {name: value for name, value in given.items() if name not in spec.exactly_one}
+        if chosen == "until":
+            until = draw(points())
+        else:
+            given[chosen] = draw(SECONDS)
+    return Action(spec.name, draw(st.sampled_from(spec.targets)) if spec.targets else None, given, until)
+
+
+FAULTS = st.builds(
+    Fault,
+    at=points() | st.builds(Moment, SECONDS),
+    actions=st.lists(actions(), min_size=1, max_size=3).map(tuple),
+    holds=st.lists(points(), max_size=2).map(tuple),
+)
+PLANS = st.builds(Plan, st.lists(FAULTS, max_size=3).map(tuple))
+
+
+@given(PLANS)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_every_plan_is_read_back_from_its_text(plan: Plan) -> None:
+    text = format_plan(plan)
+    assert parse(text) == plan
+    assert format_plan(parse(text)) == text
+    assert "\n" not in text
+    assert text.isprintable()
+
+
+@given(PLANS)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_faults_may_stand_on_lines_of_their_own(plan: Plan) -> None:
+    assert parse("\n".join(format_fault(fault) for fault in plan.faults)) == plan
+
+
+PIECES = st.sampled_from(
+    [*"[]():;=,#\"'\n ", "->", "then", "with", "hold", "until", "at", "line", "sink.write", "after", "batch", "1", "2s"]
+)
+
+
+@settings(deadline=None)
+@given(st.text() | st.lists(PIECES, max_size=30).map("".join) | st.lists(PIECES, max_size=30).map(" ".join))
+def test_any_text_is_a_plan_or_an_error_with_a_place_in_it(text: str) -> None:
+    error = _error_of(text)
+    if error is None:
+        return
+    line = text.split("\n")[error.line - 1]
+    assert 1 <= error.column <= len(line) + 1
+    assert line[error.column - 1 :].startswith(error.offending)
+    assert "\n" not in error.summary
+    assert "^" in str(error).splitlines()[-1]
+
+
+def _error_of(text: str) -> PlanError | None:
+    try:
+        parse(text)
+    except PlanError as error:
+        return error
+    return None
+
+
+ERRORS = [
+    ("sink.comit:after -> kill(driver)", 1, "sink.comit", "did you mean sink.commit?"),
+    ("sinkcommit:after -> kill(driver)", 1, "sinkcommit", "did you mean sink.commit?"),
+    ("xyz -> kill(driver)", 1, "xyz", "valid: query.start, batch.offsets, sink.write"),
+    ("sink.commit:afer -> kill(driver)", 13, "afer", "did you mean after? Valid: before, after"),
+    ("query.start:after -> kill(driver)", 13, "after", "valid: before"),
+    ("sink.commit -> kill(driver)", 1, "sink.commit", "needs an edge: sink.commit:before or sink.commit:after"),
+    ("sink.write:after[bach=1] -> kill(driver)", 18, "bach", "did you mean batch? Valid: batch, query"),
+    ("sink.write:after[batch=one] -> kill(driver)", 24, "one", "batch takes a whole number of at least 0, not one"),
+    ("sink.write:after[batch=-1] -> kill(driver)", 24, "-1", "at least 0, not -1"),
+    ('sink.write:after[batch="1"] -> kill(driver)', 24, '"1"', 'not "1"'),
+    ("sink.write:after[batch=1, batch=2] -> kill(driver)", 27, "batch", "batch is given twice"),
+    ("sink.write:after[batch=1 -> kill(driver)", 26, "->", "the [ at column 17 is not closed"),
+    ("sink.write:after[] -> kill(driver)", 18, "]", "expected a selector (batch=1)"),
+    ("sink.write:after -> kil(driver)", 21, "kil", "did you mean kill? Valid: delay, fail, kill"),
+    ("sink.write:after -> kill(drver)", 26, "drver", "did you mean driver? Valid: driver, executor, worker, broker"),
+    ("sink.write:after -> kill(driver", 32, "", "the ( at column 25 is not closed"),
+    ("sink.write:after -> kill", 21, "kill", "kill needs a target: kill(driver), kill(executor)"),
+    ("sink.write:after -> kill(driver, broker)", 34, "broker", "one argument too many"),
+    ("sink.write:after -> restart(driver, afer=2s)", 37, "afer", "did you mean after?"),
+    ("sink.write:after -> restart(driver, after=2)", 43, "2", "write it like 300ms, 2s, 1.5s or 2m"),
+    ("sink.write:after -> restart(driver, after=25000m)", 43, "25000m", "longer than a day"),
+    ("sink.write:after -> restart(executor)", 29, "executor", "valid: driver, broker"),
+    ("sink.write:after -> delay", 21, "delay", "delay needs for"),
+    ("sink.write:after -> pause(driver)", 21, "pause(driver)", "for=... or until POINT"),
+    ("sink.write:after -> pause(driver, for=1s) until sink.write:before", 21, None, "not both"),
+    ("sink.write:after -> kill(driver) until sink.write:before", 40, "sink.write:before", "only pause does"),
+    ("sink.write:after -> fail(psycopg.Error)", 26, "psycopg.Error", "error=psycopg.Error"),
+    ('sink.write:after -> fail(error="a b")', 32, '"a b"', "dotted name of a class"),
+    ('sink.write:after -> fail(message="\\q")', 34, '"\\q"', "unknown escape"),
+    ("sink.write:after#0 -> fail", 17, "#0", "#0 is no count"),
+    ("sink.write:after#x -> fail", 17, "#", "a comment needs a blank"),
+    ("sink.write:after ->", 20, "", "expected an action, but the plan ends"),
+    ("sink.write:after", 17, "", "expected ->"),
+    ("sink.write:after -> kill(driver) then", 38, "", "expected an action"),
+    ("sink.write:after -> kill(driver) kill(broker)", 34, "kill", "expected then, until, with"),
+    ("sink.write:after -> kill(driver) with kill(x)", 39, "kill", "expected hold(POINT)"),
+    ("-> kill(driver)", 1, "->", "expected a phase"),
+    ("line:after -> fail", 5, ":", "line[my_sink.py:42]"),
+    ("line[a.py] -> fail", 6, "a.py", "a file and a number"),
+    ("line[a.py:0] -> fail", 6, "a.py:0", "line takes a whole number of at least 1"),
+    ("line[a.py:3][file=b] -> fail", 14, "file", "valid: batch, query"),
+    ("line[a.py:3 -> fail", 13, "->", "the [ at column 5 is not closed"),
+    ("task.row:before[batch=1] -> fail", 1, "task.row", "needs the selector row"),
+    ("task.row:before[row=0] -> fail", 21, "0", "at least 1"),
+    ("txn.prepare:after[result=comit] -> kill(broker)", 26, "comit", "did you mean commit?"),
+    ('txn.prepare:after[transactional_id="abc] -> kill(broker)', 36, None, "not closed"),
+    ("txn.prepare:after[transactional_id='abc'] -> kill(broker)", 36, "'", 'quoted with "'),
+    ("at(3) -> kill(driver)", 4, "3", "3 is no duration"),
+    ("sink.write:after -> kill(driver) & x", 34, "&", "unexpected '&'"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "offending", "message"), ERRORS, ids=[case[0] for case in ERRORS])
+def test_an_error_names_the_column_and_what_would_be_valid(
+    text: str, column: int, offending: str | None, message: str
+) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse(text)
+    error = caught.value
+    assert (error.line, error.column) == (1, column)
+    assert message in error.message
+    if offending is not None:
+        assert error.offending == offending
+
+
+def test_an_error_shows_its_line_with_a_caret_under_the_column() -> None:
+    with pytest.raises(PlanError) as caught:
+        parse("# two faults\nat(3s) -> kill(driver)\nsink.write:after[batch=1] ->  kil(driver)\n")
+    assert str(caught.value) == (
+        "plan, line 3, column 31: no action is called kil: did you mean kill? "
+        "Valid: delay, fail, kill, pause, restart, resume\n"
+        "  sink.write:after[batch=1] ->  kil(driver)\n"
+        "                                ^^^"
+    )
+
+
+def test_a_long_line_is_shown_around_the_error() -> None:
+    plan = "; ".join(["sink.write:after[batch=1] -> kill(driver)"] * 20)
+    with pytest.raises(PlanError) as caught:
+        parse(plan + "; nowhere -> kill(driver); " + plan)
+    _, shown, caret = str(caught.value).splitlines()
+    assert shown.startswith("  ...")
+    assert shown.endswith("...")
+    assert len(shown) < 160
+    assert shown[caret.index("^") :].startswith("nowhere")
+
+
+@pytest.mark.parametrize("name", ["faults", "faults.language", "faults.catalogue", "faults.errors", "faults.values"])
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    results = doctest.testmod(import_module(f"onceproof.{name}"), optionflags=doctest.ELLIPSIS)
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -1,0 +1,285 @@
+"""The Python probe in real interpreters, 3.9 to 3.13: those that are not installed here are skipped."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from onceproof.faults import Plan, parse
+from onceproof.faults.injector import Injector
+from onceproof.faults.probes import PYTHON_PROBE
+
+SINK = """\
+import threading
+LIMIT = 2
+class Sink:
+    kind = "plain"
+    def commit(self):
+        done = []
+        try:
+            done.append("a")
+            done.append("b")
+        except Exception as error:
+            cause = type(error).__name__
+            noted = 1
+            done.append(cause)
+        last = 4
+        return done
+def helper():
+    return 1
+helper()
+def count(n):
+    return 0 if n == 0 else 1 + count(n - 1)
+def numbers():
+    yield 1
+    yield 2
+def raising():
+    raise KeyError("own")
+"""
+
+
+def interpreters() -> list[Any]:
+    """Paths of this and other interpreters: those of pyenv, and ``python3.x`` on the path."""
+    found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
+    for minor in range(9, 14):
+        name = f"3.{minor}"
+        pyenv = sorted(Path.home().glob(f".pyenv/versions/{name}.*/bin/python"))
+        path = str(pyenv[-1]) if pyenv else shutil.which(f"python{name}")
+        if path:
+            found.setdefault(name, path)
+    return [pytest.param(path, id=name) for name, path in sorted(found.items(), key=lambda item: int(item[0][2:]))]
+
+
+class Run:
+    """A script that uses the sink, run with the probe inside a batch; what it printed, and the lines it reported."""
+
+    def __init__(self, python: str, directory: Path, script: str, plan: str = "", **variables: str) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        (directory / "sink.py").write_text(SINK)
+        (directory / "main.py").write_text(script)
+        with Injector(parse(plan) if plan else Plan(), None, self.record, observe=None) as injector:
+            injector._batches.note("mark", {"phase": "sink.write", "edge": "before", "batch": 0})
+            environment = {
+                **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+                "PYTHONPATH": os.pathsep.join([str(PYTHON_PROBE), variables.pop("after", "")]),
+                "ONCEPROOF_INJECTOR": f"{injector.host}:{injector.port}",
+                "ONCEPROOF_TOKEN": injector.token,
+                "ONCEPROOF_DRIVER": "mark",
+                "ONCEPROOF_LINES": str(directory / "sink.py"),
+                **variables,
+            }
+            ran = subprocess.run(
+                [python, "main.py"], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
+            )
+        self.code, self.output, self.errors = ran.returncode, ran.stdout.splitlines(), ran.stderr
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        self.events.append((event, dict(fields)))
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        return [fields for event, fields in self.events if event == "point"]
+
+    @property
+    def lines(self) -> list[int]:
+        return [point["line"] for point in self.points]
+
+
+each_interpreter = pytest.mark.parametrize("python", interpreters())
+COMMIT = "import sink\nprint(sink.Sink().commit())\n"
+
+
+@each_interpreter
+def test_lines_of_functions_are_reported_in_order_and_those_run_at_import_are_not(python: str, tmp_path: Path) -> None:
+    run = Run(python, tmp_path, COMMIT)
+    assert (run.code, run.output, run.errors) == (0, ["['a', 'b']"], "")
+    assert run.lines == [6, 7, 8, 9, 14, 15]
+    assert run.points[0] | {"process": ""} == {
+        "phase": "line",
+        "role": "python-driver",
+        "process": "",
+        "thread": "MainThread",
+        "file": "sink.py",
+        "line": 6,
+        "function": "commit",
+        "batch": 0,
+    }
+
+
+@each_interpreter
+def test_fail_is_raised_at_its_line_and_every_later_line_is_still_reported(python: str, tmp_path: Path) -> None:
+    run = Run(python, tmp_path, COMMIT * 2, plan="line[sink.py:9] -> fail(error=ValueError)")
+    assert (run.code, run.output, run.errors) == (0, ["['a', 'ValueError']", "['a', 'b']"], "")
+    assert run.lines == [6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 6, 7, 8, 9, 14, 15]
+
+
+@each_interpreter
+def test_fail_that_nobody_catches_is_seen_with_the_sinks_line_in_its_traceback(python: str, tmp_path: Path) -> None:
+    run = Run(python, tmp_path, COMMIT, plan="line[sink.py:14] -> fail")
+    assert run.code == 1
+    assert "line 14, in commit" in run.errors
+    assert run.errors.strip().endswith("RuntimeError: injected by onceproof")
+
+
+@each_interpreter
+def test_an_exception_class_that_cannot_be_had_becomes_a_runtime_error_and_is_told(python: str, tmp_path: Path) -> None:
+    run = Run(python, tmp_path, COMMIT, plan="line[sink.py:9] -> fail(error=nowhere.Missing)")
+    assert run.output == ["['a', 'RuntimeError']"]
+    [told] = [fields["error"] for event, fields in run.events if event == "probe.error"]
+    assert told.startswith("nowhere.Missing could not be raised, RuntimeError was: ModuleNotFoundError")
+
+
+@each_interpreter
+def test_threads_that_start_later_are_probed(python: str, tmp_path: Path) -> None:
+    script = "import sink, threading\nthread = threading.Thread(target=sink.Sink().commit, name='callback')\n"
+    run = Run(python, tmp_path, script + "thread.start(); thread.join()\n")
+    assert {(point["line"], point["thread"]) for point in run.points} == {(n, "callback") for n in (6, 7, 8, 9, 14, 15)}
+
+
+@each_interpreter
+def test_code_made_from_its_parts_is_probed_as_unpickling_by_value_makes_it(python: str, tmp_path: Path) -> None:
+    script = (
+        "import types, marshal\n"
+        "source = compile(open('sink.py').read().replace('helper()\\n', '', 0), __file__[:-7] + 'sink.py', 'exec')\n"
+        "code = [c for c in source.co_consts if getattr(c, 'co_name', '') == 'count'][0]\n"
+        "made = types.FunctionType(code.replace(co_name='made'), {'count': int})\n"
+        "print(made(0))\n"
+    )
+    run = Run(python, tmp_path, script)
+    assert (run.output, run.lines) == (["0"], [20])
+
+
+@each_interpreter
+def test_the_filter_leaves_only_its_lines(python: str, tmp_path: Path) -> None:
+    run = Run(python, tmp_path, COMMIT * 2, ONCEPROOF_LINE_FILTER="sink.py:14, other.py:6")
+    assert run.lines == [14, 14]
+
+
+@each_interpreter
+def test_without_lines_nothing_is_traced(python: str, tmp_path: Path) -> None:
+    script = (
+        COMMIT + "import sys\nprint(sys.gettrace(), getattr(sys, 'monitoring', None) and sys.monitoring.get_tool(3))"
+    )
+    run = Run(python, tmp_path, script, ONCEPROOF_LINES="")
+    assert run.lines == []
+    assert run.output[1] == "None None"
+    assert [event for event, _ in run.events] == ["probe.hello"]
+
+
+@each_interpreter
+def test_recursion_generators_warnings_and_own_exceptions_are_as_without_the_probe(python: str, tmp_path: Path) -> None:
+    script = (
+        "import sink, warnings\n"
+        "print(sink.count(100), list(sink.numbers()))\n"
+        "try:\n    sink.raising()\nexcept KeyError as error:\n    print(error.args, error.__context__)\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always'); sink.Sink().commit(); print(caught)\n"
+        "try:\n    sink.count(100000)\nexcept RecursionError:\n    print('deep')\n"
+    )
+    run = Run(python, tmp_path, script, ONCEPROOF_LINE_FILTER="sink.py:22,sink.py:25")
+    assert (run.code, run.output) == (0, ["100 [1, 2]", "('own',) None", "[]", "deep"]), run.errors
+    assert run.lines == [22, 25]
+
+
+@each_interpreter
+def test_a_forked_child_has_a_connection_of_its_own(python: str, tmp_path: Path) -> None:
+    script = "import os, sink\nsink.helper()\nif os.fork() == 0:\n    sink.helper()\n    os._exit(0)\nos.wait()\nsink.helper()\n"
+    run = Run(python, tmp_path, script)
+    parent, child, again = [point["process"] for point in run.points]
+    assert parent == again != child
+    assert [fields["process"] for event, fields in run.events if event == "probe.hello"] == [parent, child]
+
+
+@each_interpreter
+def test_the_shadowed_sitecustomize_is_loaded(python: str, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.shadowed = __file__")
+    script = COMMIT + "import sitecustomize\nprint(shadowed, sitecustomize.__file__ == shadowed)"
+    run = Run(python, tmp_path, script, after=str(tmp_path / "site"))
+    assert run.output[1] == f"{tmp_path}/site/sitecustomize.py True"
+    assert run.lines == [6, 7, 8, 9, 14, 15]
+
+
+@each_interpreter
+def test_without_its_settings_the_probe_only_loads_what_it_shadows(python: str, tmp_path: Path) -> None:
+    environment = {"PYTHONPATH": str(PYTHON_PROBE), "PATH": os.environ["PATH"]}
+    code = "import sys; print(sys.gettrace(), 'threading' in sys.modules and 0)"
+    ran = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout.split()[0], ran.stderr) == (0, "None", "")
+
+
+@each_interpreter
+def test_a_lost_injector_kills_every_process_of_the_driver(python: str, tmp_path: Path) -> None:
+    script = (
+        "import atexit, os, socket, subprocess, sys\n"
+        "atexit.register(lambda: open('atexit', 'w'))\n"
+        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\n"
+        "print(child.pid, flush=True)\n"
+        "import sink\nsink.helper()\n"
+    )
+    run = Run(python, tmp_path, script, ONCEPROOF_LINE_FILTER="sink.py:17", plan="")
+    assert run.code == 0
+    os.kill(int(run.output[0]), signal.SIGKILL)
+    (tmp_path / "atexit").unlink()
+
+    lost = Lost(python, tmp_path)
+    assert lost.code == -signal.SIGKILL
+    assert not (tmp_path / "atexit").exists()
+    assert not running(int(lost.output[0]))
+
+
+class Lost(Run):
+    """The injector closes the connection at the first line instead of answering."""
+
+    def __init__(self, python: str, directory: Path) -> None:
+        script = (directory / "main.py").read_text()
+        self.injector: Injector | None = None
+        super().__init__(python, directory, script)
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        super().record(event, fields)
+        if event == "point":
+            raise ConnectionError("the harness dies here")
+
+
+def running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def probe_module() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("onceproof_probe", PYTHON_PROBE / "sitecustomize.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("argv", "role"),
+    [
+        ("python job.py --sink -m pyspark.daemon", "python-driver"),
+        ("python -u -m my.job", "python-driver"),
+        ("python -c pass", "python-driver"),
+        ("python -m pyspark.daemon pyspark.worker", "python-worker"),
+        ("python -m pyspark.daemon", "python-worker"),
+        ("python -m pyspark.worker", "python-worker"),
+        ("python -m pyspark.daemon pyspark.sql.worker.python_streaming_sink_runner", "python-sink"),
+        ("python -m pyspark.sql.worker.write_into_data_source", "python-sink"),
+    ],
+)
+def test_roles_follow_the_command_line(argv: str, role: str) -> None:
+    assert probe_module().role_of(argv.split()) == role

@@ -1,0 +1,346 @@
+"""A fault counts only if the journal shows, after it, the replay that it must cause: the table in docs/verdict.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onceproof.assertions import FaultReport, Open
+from onceproof.assertions.replay import examine, same_action
+from paper_trial import Paper, evidence, fault, task_of
+
+
+def report(paper: Paper, text: str, number: int = 0, **more: Any) -> FaultReport:
+    plan = [fault(one) for one in text.split("; ")]
+    return examine(number, evidence(None, paper, *plan, **more))[0]
+
+
+def landed(paper: Paper, text: str, **more: Any) -> bool:
+    plan = [fault(one) for one in text.split("; ")]
+    return examine(0, evidence(None, paper, *plan, **more))[1] is None
+
+
+def seen(paper: Paper, text: str, **more: Any) -> str | None:
+    found: str | None = report(paper, text, **more).replay["seen"]
+    return found
+
+
+def in_batch_1(phase: str, edge: str | None, **point: object) -> Paper:
+    """Batch 0 is done, batch 1 is with the sink, and the driver dies at this phase of it."""
+    paper = Paper().start().batches(1, 0).planned(1, 1)
+    if phase != "batch.offsets":
+        paper.hand_over(1, 1)
+    if (phase, edge) not in (("batch.offsets", "after"), ("sink.write", "before")):
+        paper.point(phase, edge, 1, 1, **point)
+    return paper.killed_here().exited(1, -9, planned=True)
+
+
+KILL = "{} -> kill(driver)"
+
+# --- kill(driver) ---
+
+
+def test_query_start_needs_a_new_run_of_the_same_query() -> None:
+    text = KILL.format("query.start:before")
+    killed = Paper().start().killed_here().exited(1, -9, planned=True)
+    assert seen(killed, text) is None
+    assert seen(killed.start(2), text) == "run r2 started in local:2"
+
+
+def test_a_run_of_another_query_is_no_evidence() -> None:
+    killed = Paper().start().killed_here().point("query.start", "before", 2, query="other")
+    assert seen(killed, KILL.format("query.start:before")) is None
+
+
+def test_a_report_of_the_dying_process_is_no_new_run() -> None:
+    paper = (
+        Paper()
+        .add("fault.reached", fault=0, process=None, point=None)
+        .add("fault.fired", fault=0, action="kill(driver)")
+    )
+    paper.start(1).confirmed()
+    assert seen(paper, KILL.format("at(3s)")) is None
+    assert seen(paper.start(2), KILL.format("at(3s)")) == "run r2 started in local:2"
+
+
+def test_before_the_offset_log_the_new_run_plans_the_batch() -> None:
+    text = KILL.format("batch.offsets:before[batch=1]")
+    killed = Paper().start().batches(1, 0).point("batch.offsets", "before", 1, 1).killed_here().start(2)
+    assert seen(killed, text) is None
+    assert seen(killed.planned(2, 1), text) == "run r2 planned batch 1"
+
+
+def test_after_the_offset_log_the_new_run_hands_the_same_offsets_over() -> None:
+    text = KILL.format("batch.offsets:after[batch=1]")
+    assert seen(in_batch_1("batch.offsets", "after").start(2), text) is None
+    good = in_batch_1("batch.offsets", "after").start(2).hand_over(2, 1)
+    assert seen(good, text) == "run r2 (local:2) handed batch 1 to the sink, and did not write offsets/1 again"
+
+
+def test_after_the_offset_log_a_batch_that_is_planned_again_is_no_replay() -> None:
+    text = KILL.format("batch.offsets:after[batch=1]")
+    assert seen(in_batch_1("batch.offsets", "after").start(2).planned(2, 1).hand_over(2, 1), text) is None
+
+
+SECOND = [
+    ("sink.write", "before"),
+    ("task.run", "before"),
+    ("task.run", "after"),
+    ("task.row", "before"),
+    ("task.commit", "before"),
+    ("task.commit", "after"),
+    ("sink.commit", "before"),
+    ("sink.commit", "after"),
+    ("line", None),
+    ("sink.write", "after"),
+    ("batch.commit", "before"),
+]
+
+
+@pytest.mark.parametrize(("phase", "edge"), SECOND)
+def test_within_the_batch_it_is_handed_over_again_with_the_same_offsets(phase: str, edge: str | None) -> None:
+    text = KILL.format(f"{phase}{f':{edge}' if edge else '[sink.py:3]'}[batch=1]")
+    good = in_batch_1(phase, edge).start(2).hand_over(2, 1)
+    assert seen(good, text) == "run r2 (local:2) handed batch 1 to the sink, offsets/1 byte-equal (same-1)"
+    assert landed(good, text)
+
+
+@pytest.mark.parametrize(("phase", "edge"), SECOND)
+def test_within_the_batch_nothing_else_is_evidence(phase: str, edge: str | None) -> None:
+    text = KILL.format(f"{phase}{f':{edge}' if edge else '[sink.py:3]'}[batch=1]")
+    assert seen(in_batch_1(phase, edge), text) is None
+    assert seen(in_batch_1(phase, edge).start(2), text) is None
+    assert seen(in_batch_1(phase, edge).start(2).batches(2, 2, 3), text) is None
+    assert seen(in_batch_1(phase, edge).start(2).hand_over(2, 1, "other"), text) is None
+    assert seen(in_batch_1(phase, edge).start(2).hand_over(2, 1, None), text) is None
+    assert not landed(in_batch_1(phase, edge).start(2).batches(2, 2, 3), text)
+
+
+def test_what_was_found_instead_is_told() -> None:
+    text = KILL.format("sink.commit:after[batch=1]")
+    other = in_batch_1("sink.commit", "after").start(2).hand_over(2, 1, "other")
+    problem = examine(0, evidence(None, other, fault(text)))[1]
+    assert problem == (
+        f"the replay evidence of fault {text!r} is missing: required was that batch 1 is handed over a second time, "
+        "offsets/1 byte-equal (run r2 (local:2) handed batch 1 to the sink, but offsets/1 differs or its digest is "
+        "unknown)"
+    )
+
+
+def test_after_the_commit_log_the_batch_never_comes_again_and_the_next_does() -> None:
+    text = KILL.format("batch.commit:after[batch=1]")
+    assert seen(in_batch_1("batch.commit", "after").start(2).batches(2, 2), text) == (
+        "run r2 (local:2) went on with batch 2"
+    )
+    assert seen(in_batch_1("batch.commit", "after"), text) is None
+    assert seen(in_batch_1("batch.commit", "after").start(2), text) is None
+    assert seen(in_batch_1("batch.commit", "after").start(2).batches(2, 1, 2), text) is None
+
+
+def test_after_the_last_commit_the_new_run_ends_cleanly() -> None:
+    text = KILL.format("batch.commit:after[batch=1]")
+    done = in_batch_1("batch.commit", "after").start(2)
+    assert seen(done.exited(2, 1, error="E"), text) is None
+    assert seen(done.exited(3, 0), text) == "run r2 (local:2) had nothing left to do and ended cleanly"
+
+
+def test_the_run_after_the_next_may_bring_the_evidence() -> None:
+    text = "sink.commit:after[batch=1] -> kill(driver); query.start:before#2 -> kill(driver)"
+    paper = in_batch_1("sink.commit", "after").start(2).killed_here(fault=1).exited(2, -9, planned=True)
+    paper.start(3).hand_over(3, 1)
+    assert seen(paper, text) == "run r3 (local:3) handed batch 1 to the sink, offsets/1 byte-equal (same-1)"
+    assert report(paper, text, number=1).replay["seen"] == "run r3 started in local:3"
+
+
+def test_each_kill_needs_a_replay_of_its_own() -> None:
+    text = "sink.write:after[batch=1] -> kill(driver); sink.write:after[batch=1]#2 -> kill(driver)"
+    paper = in_batch_1("sink.write", "after").start(2).hand_over(2, 1).point("sink.write", "after", 2, 1)
+    paper.killed_here(fault=1)
+    assert report(paper, text, number=0).replay["seen"] is not None
+    assert report(paper, text, number=1).replay["seen"] is None
+    assert report(paper.start(3).hand_over(3, 1), text, number=1).replay["seen"] is not None
+
+
+# --- kill(executor), kill(worker) ---
+
+EXECUTOR = "task.commit:before[batch=1, partition=0] -> kill(executor)"
+
+
+def executor_dead() -> Paper:
+    return Paper().start().hand_over(1, 1).task(1, 1, 0, "local:7").killed_here("kill(executor)")
+
+
+def test_a_dead_executor_needs_a_higher_attempt_of_the_same_task() -> None:
+    assert seen(executor_dead().task(1, 1, 1, "local:8"), EXECUTOR) == "attempt 1 of task 0 of batch 1 ran in local:8"
+
+
+def test_the_same_attempt_or_another_task_is_no_evidence() -> None:
+    other = task_of(1, "local:8") | {"partition": 2}
+    paper = (
+        executor_dead().task(1, 1, 0, "local:7").point("task.commit", "before", 1, 1, **other).task(1, 2, 1, "local:8")
+    )
+    assert seen(paper, EXECUTOR) is None
+
+
+def test_a_worker_killed_where_tasks_are_not_repeated_needs_another_run_of_the_batch() -> None:
+    text = "task.row:before[batch=1, row=5] -> kill(worker)"
+    paper = Paper().start().hand_over(1, 1).point("task.row", "before", 1, 1, **task_of(0, "local:1"))
+    paper.killed_here("kill(worker)").exited(1, 1, error="worker died")
+    assert seen(paper, text) is None
+    assert seen(paper.start(2).hand_over(2, 1), text) == "run r2 (local:2) handed batch 1 over again"
+
+
+def test_an_executor_killed_at_a_moment_without_a_task_needs_its_death_only() -> None:
+    text = "at(3s) -> kill(executor)"
+    paper = Paper().start().add("fault.reached", fault=0).fired("kill(executor)", process="local:7")
+    assert seen(paper, text) == "local:7 died"
+    assert report(paper, text).process == "local:7"
+
+
+def test_an_executor_killed_at_a_moment_with_a_task_needs_its_second_attempt() -> None:
+    text = "at(3s) -> kill(executor)"
+    paper = Paper().start().hand_over(1, 1).point("task.run", "before", 1, 1, **task_of(0, "local:7"))
+    paper.add("fault.reached", fault=0).fired("kill(executor)", process="local:7")
+    assert seen(paper, text) is None
+    assert seen(paper.point("task.run", "before", 1, 1, **task_of(1, "local:8")), text) is not None
+
+
+# --- kill(broker) ---
+
+BROKER = "txn.prepare:after -> kill(broker) then restart(broker, after=2s)"
+
+
+def broker_dead() -> Paper:
+    paper = Paper().start().hand_over(1, 1)
+    paper.add("point", phase="txn.prepare", edge="after", role="broker", process="local:4", transactional_id="job-0")
+    return paper.killed_here("kill(broker)")
+
+
+def test_a_dead_broker_registers_again_and_its_transaction_is_complete() -> None:
+    back = broker_dead().add("broker.registered", broker=1, detail="epoch 7")
+    assert seen(broker_dead(), BROKER) is None
+    assert seen(back, BROKER) == "broker 1 registered again, transaction job-0 complete"
+    assert landed(back, BROKER)
+    assert seen(back, BROKER, hanging=[Open("kafka", "job-0", "PrepareCommit")]) is None
+    assert seen(back, BROKER, hanging=[Open("kafka", "another", "Ongoing")]) is not None
+
+
+# --- pause, delay ---
+
+
+@pytest.mark.parametrize("action", ["pause(driver, for=2s)", "delay(2s)"])
+def test_a_paused_process_goes_on(action: str) -> None:
+    text = f"sink.write:before[batch=1] -> {action}"
+    paper = Paper().start().hand_over(1, 1).reached_last().fired(action)
+    assert seen(paper, text) is None
+    assert seen(paper.point("sink.write", "after", 1, 1), text) == "local:1 reported sink.write afterwards"
+
+
+def test_a_driver_that_is_replaced_is_not_the_same_process() -> None:
+    text = "sink.write:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
+    paper = Paper().start().hand_over(1, 1).reached_last().fired("pause(driver) until batch.commit:after[batch=1]")
+    assert seen(paper.start(2).batches(2, 1), text) is None
+
+
+def test_a_replaced_driver_that_ends_by_itself_has_gone_on() -> None:
+    text = "batch.commit:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
+    paper = Paper().start().hand_over(1, 1).point("batch.commit", "before", 1, 1).reached_last()
+    paper.add("fault.fired", fault=0, action="pause(driver) until batch.commit:after[batch=1]", process="local:1")
+    paper.start(2).batches(2, 1).confirmed("pause(driver) until batch.commit:after[batch=1]")
+    assert seen(paper, text) is None
+    assert seen(paper.exited(1, 1, error="CONCURRENT_STREAM_LOG_UPDATE"), text) is not None
+
+
+def test_a_paused_driver_may_have_nothing_more_to_report() -> None:
+    text = "batch.commit:after[batch=4] -> pause(driver, for=2s)"
+    paper = Paper().start().batches(1, 4).reached_last().fired("pause(driver, for=2s)").exited()
+    assert seen(paper, text) == "the driver ended cleanly afterwards"
+
+
+# --- fail ---
+
+FAIL = "line[sink.py:9][batch=1] -> fail(error=psycopg.OperationalError)"
+
+
+def failed() -> Paper:
+    paper = Paper().start().hand_over(1, 1).point("line", None, 1, 1, role="python-driver")
+    return paper.reached_last().fired("fail(error=psycopg.OperationalError)")
+
+
+def test_an_error_that_ends_the_driver_was_seen_by_the_engine() -> None:
+    found = report(failed().exited(1, 1, error="OperationalError: injected").start(2).hand_over(2, 1), FAIL)
+    assert found.swallowed is False
+    assert found.replay["seen"] == "the driver ended with code 1: OperationalError: injected"
+
+
+def test_an_error_in_a_task_is_seen_by_its_next_attempt() -> None:
+    text = "task.row:before[batch=1, row=5] -> fail"
+    paper = Paper().start().hand_over(1, 1).task(1, 1, 0).reached_last().fired("fail")
+    found = report(paper.task(1, 1, 0).task(1, 1, 1).finish(1, 1), text)
+    assert (found.swallowed, found.replay["seen"]) == (False, "attempt 1 of task 0 of batch 1 ran afterwards")
+
+
+def test_an_error_after_which_the_batch_goes_on_was_swallowed_and_counts_as_landed() -> None:
+    found = report(failed().finish(1, 1).batches(1, 2).exited(), FAIL)
+    assert found.swallowed is True
+    assert landed(failed().finish(1, 1).batches(1, 2).exited(), FAIL)
+
+
+def test_an_end_of_the_driver_in_a_later_batch_is_not_of_a_swallowed_error() -> None:
+    assert report(failed().finish(1, 1).hand_over(1, 2).exited(1, 1, error="another"), FAIL).swallowed is True
+
+
+def test_a_planned_kill_after_an_error_does_not_tell_that_the_engine_saw_it() -> None:
+    text = f"{FAIL}; line[sink.py:11][batch=1] -> kill(driver)"
+    paper = failed().point("line", None, 1, 1).killed_here(fault=1).exited(1, -9, planned=True).start(2).hand_over(2, 1)
+    assert report(paper, text).swallowed is True
+
+
+def test_other_actions_say_nothing_of_swallowing() -> None:
+    assert report(executor_dead(), EXECUTOR).swallowed is None
+
+
+# --- the report ---
+
+
+def test_the_report_tells_what_was_reached_fired_and_confirmed() -> None:
+    text = "sink.commit:after[batch=1] -> kill(driver)"
+    found = report(in_batch_1("sink.commit", "after").start(2).hand_over(2, 1), text)
+    assert (found.text, found.reached, found.fired, found.confirmed) == (text, True, True, True)
+    assert (found.process, found.error) == ("local:1", None)
+    nothing = report(Paper().start(), text)
+    assert (nothing.reached, nothing.fired, nothing.confirmed, nothing.process) == (False, False, False, None)
+    assert nothing.replay["seen"] is None
+
+
+def test_every_action_besides_restart_must_be_confirmed() -> None:
+    text = "task.commit:before[batch=1] -> kill(executor) then kill(driver)"
+    paper = executor_dead().fired("kill(driver)", confirmed=False).start(2).hand_over(2, 1)
+    assert report(paper, text).confirmed is False
+    assert report(paper.confirmed("kill(driver)"), text).confirmed is True
+
+
+def test_the_replays_of_several_actions_are_all_required() -> None:
+    text = "task.commit:before[batch=1] -> kill(executor) then kill(driver)"
+    paper = executor_dead().fired("kill(driver)").start(2)
+    assert seen(paper, text) is None
+    assert seen(paper.hand_over(2, 1), text) == (
+        "run r2 (local:2) handed batch 1 over again, and run r2 (local:2) handed batch 1 to the sink, "
+        "offsets/1 byte-equal (same-1)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "same"),
+    [
+        ("kill(driver)", ("kill", "driver"), True),
+        ("kill(driver)", ("kill", "executor"), False),
+        ("pause(driver, for=2s)", ("pause", "driver"), True),
+        ("pause(driver) until batch.commit:after", ("pause", "driver"), True),
+        ("fail(error=psycopg.OperationalError)", ("fail", None), True),
+        ("fail", ("fail", None), True),
+        ("delay(2s)", ("fail", None), False),
+    ],
+)
+def test_actions_are_told_apart_by_name_and_target(text: str, action: tuple[str, str | None], same: bool) -> None:
+    assert same_action(text, action) is same

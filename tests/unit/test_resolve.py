@@ -1,0 +1,218 @@
+"""Plans held against a sink and a master: what is refused before anything starts, and what has to be loaded."""
+
+from __future__ import annotations
+
+import pytest
+from onceproof.faults import (
+    ALWAYS_REPORTED,
+    UNKNOWN,
+    Action,
+    Fault,
+    Plan,
+    PlanError,
+    Point,
+    ResolvedPlan,
+    SinkShape,
+    parse,
+    parse_located,
+    resolve,
+)
+from onceproof.faults.resolve import TRACED_ROW
+
+FOREACH = SinkShape(foreach_batch=True, python_file="/sinks/postgres_upsert.py", lines=frozenset({10, 12, 20, 21, 30}))
+KAFKA = SinkShape(v2=True, python_file="/sinks/kafka_append.py", lines=frozenset({9}))
+PYTHON = SinkShape(
+    v2=True, python_source=True, kafka_transactions=True, python_file="two_phase.py", lines=frozenset({5, 6})
+)
+
+
+def resolved(text: str, shape: SinkShape = UNKNOWN, master: str = "local[2]") -> ResolvedPlan:
+    return resolve(parse_located(text), shape, master)
+
+
+def refusal(text: str, shape: SinkShape = UNKNOWN, master: str = "local[2]") -> PlanError:
+    with pytest.raises(PlanError) as caught:
+        resolved(text, shape, master)
+    return caught.value
+
+
+def test_a_phase_that_the_sink_cannot_have_is_refused_with_those_it_has() -> None:
+    error = refusal("task.commit:before[batch=1] -> kill(driver)", FOREACH)
+    assert (error.line, error.column, error.offending) == (1, 1, "task.commit")
+    assert error.message == (
+        "postgres_upsert.py has no task.commit (only V2 sinks have): its phases are query.start:before, "
+        "batch.offsets:before, batch.offsets:after, sink.write:before, sink.write:after, task.run:before, "
+        "task.run:after, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("sink.write:after -> pause(driver) until sink.commit:after", 41),
+        ("sink.write:after -> kill(driver) with hold(task.row:before[row=1])", 44),
+        ("at(1s) -> kill(driver); txn.prepare:after -> kill(broker)", 25),
+    ],
+)
+def test_every_point_of_a_plan_is_held_against_the_sink(text: str, column: int) -> None:
+    assert refusal(text, FOREACH).column == column
+
+
+def test_an_unknown_sink_may_have_every_phase() -> None:
+    assert resolved("task.commit:before -> kill(driver); txn.prepare:after -> kill(broker); line[a.py:1] -> fail")
+
+
+def test_a_transactional_phase_needs_a_sink_with_kafka_transactions() -> None:
+    assert "only sinks with Kafka transactions have" in refusal("txn.prepare:after -> kill(broker)", KAFKA).message
+    assert resolved("txn.prepare:after -> kill(broker)", PYTHON).broker_phases == {"txn.prepare"}
+
+
+def test_a_plan_without_a_text_is_refused_at_the_place_in_its_canonical_text() -> None:
+    plan = Plan((Fault(Point("task.commit", "before", {"batch": 1}), (Action("kill", "driver"),)),))
+    with pytest.raises(PlanError) as caught:
+        resolve(plan, FOREACH, "local[2]")
+    assert caught.value.text == "task.commit:before[batch=1] -> kill(driver)"
+
+
+def test_a_plan_made_by_hand_is_checked_against_the_vocabulary() -> None:
+    plan = Plan((Fault(Point("sink.write", "before", {"btch": 1}), (Action("kill", "driver"),)),))
+    with pytest.raises(PlanError, match="did you mean batch"):
+        resolve(plan, UNKNOWN, "local[2]")
+
+
+def test_a_single_edge_is_filled_in() -> None:
+    plan = Plan((Fault(Point("query.start"), (Action("kill", "driver"),)),))
+    at = resolve(plan, UNKNOWN, "local[2]").plan.faults[0].at
+    assert at == Point("query.start", "before")
+
+
+@pytest.mark.parametrize("action", ["kill(executor)", "pause(executor, for=1s)"])
+def test_an_executor_is_refused_on_a_local_master(action: str) -> None:
+    error = refusal(f"task.run:before -> {action}", master="local[2]")
+    assert error.offending == "executor"
+    assert "needs --master standalone: on local[2] tasks run in the driver" in error.message
+    assert resolved(f"task.run:before -> {action}", master="standalone")
+
+
+def test_an_executor_needs_a_point_at_which_one_is_parked() -> None:
+    error = refusal("sink.commit:before -> kill(executor)", PYTHON, "standalone")
+    assert "sink.commit stops the driver JVM: valid: task.run, task.row, task.commit" in error.message
+    assert resolved("task.commit:before -> kill(executor)", PYTHON, "standalone")
+    assert resolved("at(3s) -> kill(executor)", PYTHON, "standalone")
+
+
+def test_a_worker_needs_a_task_that_one_serves() -> None:
+    assert resolved("task.row:before[row=5] -> kill(worker)", PYTHON)
+    for text in ("sink.write:before -> kill(worker)", "task.commit:before -> kill(worker)", "at(1s) -> kill(worker)"):
+        error = refusal(text, PYTHON)
+        assert "serves the parked task: valid: task.row" in error.message
+        assert error.offending == "worker"
+    assert "kafka_append.py has none" in refusal("task.row:before[row=5] -> kill(worker)", KAFKA).message
+    assert "postgres_upsert.py has none" in refusal("task.run:before -> kill(worker)", FOREACH).message
+
+
+@pytest.mark.parametrize("text", ["sink.write:after -> kill(broker)", "at(3s) -> pause(broker, for=1s)"])
+def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
+    assert "needs a point that stops a broker: valid: txn.prepare" in refusal(text, PYTHON).message
+    assert "postgres_upsert.py has none" in refusal(text, FOREACH).message
+    assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
+
+
+def test_fail_needs_a_stopped_thread_that_can_raise() -> None:
+    assert "cannot act" in refusal("txn.prepare:after -> fail").message
+    assert "at(...) stops none" in refusal("at(3s) -> fail").message
+    assert "at(...) stops none" in refusal("at(3s) -> delay(2s)").message
+    assert resolved("sink.commit:before -> fail; task.run:before -> fail; line[a.py:1] -> fail")
+
+
+def test_a_python_exception_is_refused_in_the_jvm() -> None:
+    error = refusal("sink.commit:before -> fail(error=psycopg.OperationalError)")
+    assert error.offending == "error=psycopg.OperationalError"
+    assert "RuntimeException" in error.message
+    assert resolved("sink.commit:before -> fail(message=disk)")
+    assert resolved("line[a.py:1] -> fail(error=psycopg.OperationalError)")
+
+
+def test_a_restart_needs_a_kill_before_it_in_its_fault() -> None:
+    assert resolved("sink.commit:before -> kill(driver) then restart(driver, after=2s)")
+    for text in (
+        "sink.commit:before -> restart(driver, after=2s)",
+        "sink.commit:before -> restart(driver) then kill(driver)",
+        "txn.prepare:after -> kill(broker) then restart(driver)",
+        "sink.commit:before -> kill(driver); sink.write:before -> restart(driver)",
+    ):
+        assert "restart(driver) needs a kill(driver) before it in its fault" in refusal(text).message
+
+
+def test_a_resume_needs_a_pause_in_the_plan() -> None:
+    assert "needs a pause(broker) in the plan" in refusal("sink.commit:before -> resume(broker)").message
+    assert resolved("sink.commit:before -> resume(broker); txn.prepare:after -> pause(broker, for=9s)")
+
+
+@pytest.mark.parametrize("file", ["postgres_upsert.py", "sinks/postgres_upsert.py", "/sinks/postgres_upsert.py"])
+def test_a_line_names_the_file_of_the_sink(file: str) -> None:
+    assert resolved(f"line[{file}:20] -> kill(driver)", FOREACH).lines == {20}
+
+
+@pytest.mark.parametrize("file", ["upsert.py", "other/postgres_upsert.py", "a/b/sinks/postgres_upsert.py"])
+def test_a_line_of_another_file_is_refused(file: str) -> None:
+    error = refusal(f"line[{file}:20] -> kill(driver)", FOREACH)
+    assert error.column == 6
+    assert "lines are those of postgres_upsert.py" in error.message
+
+
+def test_a_sink_whose_code_runs_in_no_batch_has_no_lines() -> None:
+    error = refusal("line[kafka_append.py:9] -> kill(driver)", KAFKA)
+    assert "only sinks whose Python code runs in a batch have" in error.message
+    assert resolve(parse(""), KAFKA, "local[2]", trace=True).lines == frozenset()
+
+
+@pytest.mark.parametrize(("line", "near"), [(15, "10, 12, 20 or 21"), (1, "10 or 12"), (99, "21 or 30")])
+def test_a_line_without_code_is_refused_with_the_nearest_that_have_some(line: int, near: str) -> None:
+    error = refusal(f"line[postgres_upsert.py:{line}] -> kill(driver)", FOREACH)
+    assert error.message == (
+        f"line {line} of postgres_upsert.py begins no code of a function: the nearest that do are {near}"
+    )
+
+
+def test_a_plan_loads_what_its_points_need_and_no_more() -> None:
+    plan = resolved(
+        "sink.commit:after -> kill(driver) with hold(task.commit:before); task.row:before[row=7] -> delay(1s); "
+        "batch.offsets:before -> pause(driver) until task.row:before[row=9]"
+    )
+    assert plan.driver_points == ALWAYS_REPORTED | {("sink.commit", "after"), ("batch.offsets", "before")}
+    assert plan.executor_points == {("task.commit", "before"), ("task.row", "before")}
+    assert plan.broker_points == frozenset()
+    assert plan.rows == {7, 9}
+    assert plan.lines == frozenset()
+    assert plan.phases("driver") == {"query.start", "sink.write", "sink.commit", "batch.commit", "batch.offsets"}
+    assert plan.phases("executor") == {"task.commit", "task.row"}
+    assert plan.phases("broker") == frozenset()
+
+
+def test_an_empty_plan_reports_what_is_always_reported() -> None:
+    plan = resolved("")
+    assert plan.driver_points == ALWAYS_REPORTED
+    assert plan.executor_points | plan.broker_points == frozenset()
+    assert plan.rows | plan.lines == frozenset()
+
+
+def test_a_fault_on_an_executor_reports_the_attempts_of_tasks() -> None:
+    assert ("task.run", "before") in resolved(
+        "task.commit:after -> kill(executor)", master="standalone"
+    ).executor_points
+
+
+def test_a_trace_reports_every_point_but_those_of_brokers() -> None:
+    plan = resolve(parse(""), PYTHON, "local[2]", trace=True)
+    assert plan.phases("driver") == {"query.start", "batch.offsets", "sink.write", "sink.commit", "batch.commit"}
+    assert plan.executor_points == {
+        ("task.run", "before"),
+        ("task.run", "after"),
+        ("task.row", "before"),
+        ("task.commit", "before"),
+        ("task.commit", "after"),
+    }
+    assert plan.broker_phases == frozenset()
+    assert plan.rows == {TRACED_ROW}
+    assert plan.lines == {5, 6}

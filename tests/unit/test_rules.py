@@ -1,0 +1,108 @@
+"""The text of Byteman scripts, and (where Java and the jars are here) Byteman's own check of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+from onceproof.faults.probes.jvm import ALWAYS, RULES, rules
+
+BYTEMAN = Path(os.environ.get("ONCEPROOF_TEST_BYTEMAN", "/tmp/jars/byteman.jar"))
+WHERE: dict[str, Any] = {"spark_version": "4.2.0", "host": "127.0.0.1", "port": 21000, "token": "tok"}
+POINTS = sorted({(str(rule.phase), rule.edge or "", rule.side) for rule in RULES if rule.phase})
+
+
+def names(text: str) -> list[str]:
+    return re.findall(r"^RULE (.*)$", text, re.MULTILINE)
+
+
+def test_a_driver_always_reports_the_evidence_of_a_replay() -> None:
+    found = {name.split()[0] for name in names(rules([], "driver", **WHERE))}
+    assert found == {f"{phase}:{edge}" for phase, edge in ALWAYS}
+
+
+@pytest.mark.parametrize("side", ["executor", "broker"])
+def test_other_processes_load_nothing_that_is_not_asked_for(side: Any) -> None:
+    assert rules([("sink.commit", "after")], side, **WHERE) == ""
+
+
+@pytest.mark.parametrize(("phase", "edge", "side"), POINTS)
+def test_each_point_has_its_rule(phase: str, edge: str, side: Any) -> None:
+    text = rules([(phase, edge or None)], side, rows=[5], **WHERE)
+    assert f"{phase}:{edge}".rstrip(":") in {name.split()[0] for name in names(text)}
+
+
+def test_a_phase_may_be_asked_for_by_name() -> None:
+    assert names(rules(["task.commit"], "executor", **WHERE)) == [
+        "silent writer of a streaming batch",
+        "task.commit:before",
+        "task.commit:after",
+    ]
+
+
+def test_the_end_of_a_v2_commit_is_reported_before_the_end_of_its_hand_over() -> None:
+    order = names(rules(["sink.commit"], "driver", **WHERE))
+    assert order.index("sink.commit:after") < order.index("sink.write:after V2")
+
+
+def test_address_and_token_are_literal() -> None:
+    text = rules([], "driver", **WHERE)
+    assert 'new java.net.Socket("127.0.0.1", 21000)' in text
+    assert '"tok\\tphase=query.start' in text
+
+
+def test_rows_are_those_asked_for() -> None:
+    assert "n == 2 || n == 5" in rules(["task.row"], "executor", rows=[5, 2], **WHERE)
+    with pytest.raises(ValueError, match="rows is empty"):
+        rules(["task.row"], "executor", **WHERE)
+
+
+def test_a_broker_reports_only_behind_its_gate_and_never_halts() -> None:
+    text = rules(["txn.prepare"], "broker", gate='/tmp/g"1', **WHERE)
+    assert 'new java.io.File("/tmp/g\\"1")).exists()' in text
+    assert "killJVM" not in text
+    assert "gate" not in rules([], "driver", gate="/tmp/gate", **WHERE)
+
+
+def test_a_driver_or_executor_without_its_injector_halts() -> None:
+    for side, text in {
+        "driver": rules([], "driver", **WHERE),
+        "executor": rules(["task.run", "task.commit"], "executor", **WHERE),
+    }.items():
+        reporting = [name for name in names(text) if not name.startswith("silent")]
+        assert text.count("(a == -1 ? killJVM(137) : s.close())") == len(reporting), side
+
+
+def test_classes_follow_the_spark_version() -> None:
+    old = rules(["batch.offsets"], "driver", **(WHERE | {"spark_version": "4.0.0"}))
+    new = rules(["batch.offsets"], "driver", **(WHERE | {"spark_version": "4.1.3"}))
+    assert "CLASS org.apache.spark.sql.execution.streaming.MicroBatchExecution" in old
+    assert "CLASS org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution" in new
+    with pytest.raises(ValueError, match=r"no rules for Spark 3\.5\.1: known are 4\.0, 4\.1, 4\.2"):
+        rules([], "driver", **(WHERE | {"spark_version": "3.5.1"}))
+
+
+def test_a_point_without_a_rule_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"no rule reports 'sink\.comit'"):
+        rules(["sink.comit"], "driver", **WHERE)
+
+
+@pytest.mark.skipif(not (shutil.which("java") and BYTEMAN.exists()), reason="needs Java and Byteman")
+@pytest.mark.parametrize("side", ["driver", "executor"])
+def test_byteman_accepts_every_rule_against_this_spark(side: Any, tmp_path: Path) -> None:
+    script = tmp_path / "rules.btm"
+    phases = {(rule.phase, rule.edge) for rule in RULES if rule.phase and rule.side == side}
+    version = pyspark.__version__
+    script.write_text(rules(phases, side, rows=[1, 2], **(WHERE | {"spark_version": version})))
+    jars = str(Path(pyspark.__path__[0]) / "jars" / "*")
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{BYTEMAN}:{jars}"]
+    command = ["java", *options, "org.jboss.byteman.check.TestScript", str(script)]
+    checked = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "TestScript: no errors" in checked.stdout, checked.stdout[-3000:]

@@ -1,0 +1,161 @@
+"""What each sink file must be, and the parts of jobs/ that need no process."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+JOBS = ROOT / "jobs"
+SINKS = sorted((JOBS / "sinks").glob("*.py"))
+BROKEN = sorted((JOBS / "broken").glob("*.py"))
+FILES = [*SINKS, *BROKEN, ROOT / "examples" / "my_sink.py"]
+QUERY = "5ee08e0e-3401-4199-8e1a-2095cf30afe7"
+
+
+def load(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(autouse=True)
+def unchanged_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in {file.stem for file in FILES} & (set(sys.modules) - before):
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_sink_file_claims_a_guarantee_and_has_one_way_to_write(file: Path) -> None:
+    sink = load(file)
+    assert sink.GUARANTEE in {"exactly-once", "at-least-once", "at-most-once"}
+    assert set(sink.SERVICES) <= {"kafka", "postgres", "redis", "directory"}
+    assert hasattr(sink, "write_batch") != hasattr(sink, "attach")
+    assert hasattr(sink, "read") or "kafka" in sink.SERVICES
+    assert sink.__doc__
+
+
+@pytest.mark.parametrize("file", [*FILES, JOBS / "passthrough.py"], ids=lambda file: file.stem)
+def test_nothing_under_jobs_imports_the_project(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            assert node.module is not None
+            assert not node.module.startswith("onceproof")
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("onceproof") for alias in node.names)
+
+
+@pytest.mark.parametrize("file", BROKEN, ids=lambda file: file.stem)
+def test_a_broken_sink_claims_exactly_once_and_names_its_anomalies(file: Path) -> None:
+    sink = load(file)
+    assert sink.GUARANTEE == "exactly-once"
+    assert sink.FLAW
+    assert set(sink.FLAW) <= {"lost", "duplicated"}
+    assert all(kind in (sink.__doc__ or "") for kind in sink.FLAW)
+
+
+@pytest.mark.parametrize("file", [*SINKS, *BROKEN], ids=lambda file: file.stem)
+def test_the_readme_explains_each_sink(file: Path) -> None:
+    assert f"`{file.stem}`" in (JOBS / "README.md").read_text()
+
+
+def test_the_job_imports_a_sink_under_its_own_name_from_its_own_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    file = tmp_path / "a_sink_of_mine.py"
+    file.write_text("import beside_it\nNAME = __name__\n")
+    (tmp_path / "beside_it.py").write_text("")
+    job = load(JOBS / "passthrough.py")
+    sink = job.load_sink(file)
+    assert sink.NAME == "a_sink_of_mine"
+    assert sys.modules.pop("a_sink_of_mine") is sink
+    assert sys.path[0] == str(tmp_path)
+    assert job.os.environ["PYTHONPATH"] == f"{tmp_path}:/elsewhere"
+
+
+@pytest.fixture
+def transactional() -> ModuleType:
+    return load(JOBS / "sinks" / "kafka_transactional.py")
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    (tmp_path / "metadata").write_text(json.dumps({"id": QUERY}))
+    return tmp_path
+
+
+def test_the_first_decision_on_a_batch_stands(transactional: ModuleType, checkpoint: Path) -> None:
+    first = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 1)], [])
+    later = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 2)], [])
+    assert transactional.decide(checkpoint, first) == first
+    assert transactional.decide(checkpoint, later) == first
+    assert transactional.read_decision(checkpoint, QUERY, 3) == first
+    assert [file.name for file in (checkpoint / "decisions").iterdir()] == ["3.json"]
+
+
+def test_a_batch_without_a_decision_has_none(transactional: ModuleType, checkpoint: Path) -> None:
+    assert transactional.read_decision(checkpoint, QUERY, 0) is None
+
+
+def test_a_draft_that_a_crash_left_behind_is_no_decision(transactional: ModuleType, checkpoint: Path) -> None:
+    (checkpoint / "decisions").mkdir()
+    (checkpoint / "decisions" / ".0.c0ffee").write_text('{"query": ')
+    assert transactional.read_decision(checkpoint, QUERY, 0) is None
+
+
+def test_a_checkpoint_of_another_query_is_refused(transactional: ModuleType, checkpoint: Path) -> None:
+    with pytest.raises(ValueError, match=f"belongs to query {QUERY}, this is query other"):
+        transactional.read_decision(checkpoint, "other", 0)
+
+
+def test_a_decision_of_another_query_is_refused(transactional: ModuleType, checkpoint: Path) -> None:
+    transactional.decide(checkpoint, transactional.Decision(QUERY, 0, [], []))
+    (checkpoint / "metadata").write_text(json.dumps({"id": "other"}))
+    with pytest.raises(ValueError, match=f"batch 0 was decided by query {QUERY}, not other"):
+        transactional.read_decision(checkpoint, "other", 0)
+
+
+def test_a_checkpoint_out_of_sight_is_an_error_and_not_an_undecided_batch(
+    transactional: ModuleType, tmp_path: Path
+) -> None:
+    with pytest.raises(FileNotFoundError, match="is not visible here"):
+        transactional.read_decision(tmp_path / "missing", QUERY, 0)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint_location", "path"), [("/a/b", "/a/b"), ("file:/a/b", "/a/b"), ("file:///a/b", "/a/b")]
+)
+def test_a_checkpoint_in_a_file_system_is_a_path(
+    transactional: ModuleType, checkpoint_location: str, path: str
+) -> None:
+    assert transactional.local_path(checkpoint_location) == path
+
+
+@pytest.mark.parametrize("checkpoint_location", ["s3a://bucket/a", "hdfs://name/a", "hdfs:/a"])
+def test_a_checkpoint_in_an_object_store_is_refused(transactional: ModuleType, checkpoint_location: str) -> None:
+    with pytest.raises(ValueError, match="mounted file system"):
+        transactional.local_path(checkpoint_location)
+
+
+def test_speculation_is_refused(transactional: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = SimpleNamespace(get={"spark.speculation": "true"}.get)
+    session = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: conf))
+    monkeypatch.setattr(transactional, "SparkSession", SimpleNamespace(active=lambda: session))
+    with pytest.raises(ValueError, match=r"set spark\.speculation=false"):
+        transactional.attach(SimpleNamespace(), SimpleNamespace())

@@ -1,0 +1,428 @@
+"""fail outranks inconclusive outranks pass; nothing passes that proved nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from onceproof.assertions import (
+    Evidence,
+    Guarantee,
+    Open,
+    Outcome,
+    Reading,
+    Verdict,
+    guarantee_of,
+    judge,
+    load,
+    satisfies,
+    save,
+    verdict_as_json,
+    weakest,
+)
+from paper_trial import (
+    LANDED,
+    Paper,
+    changed,
+    everything_and,
+    everything_but,
+    evidence,
+    fault,
+    ground_truth,
+    healthy,
+    ids_of,
+    killed_in_batch_1,
+    strangers,
+    verdict,
+)
+
+BATCH_1 = ids_of(1)
+TWICE = everything_and(BATCH_1)
+LESS = everything_but(BATCH_1)
+LEFT = [Open("kafka", "job-0", "Ongoing", "out-1")]
+UNFIRED = fault("sink.write:after[batch=999] -> kill(driver)")
+EO, ALO, AMO, NONE = Guarantee
+PASS, INCONCLUSIVE, FAIL = Outcome
+
+
+def landed(rows: pa.Table | None = None, claim: str = "exactly-once", **more: Any) -> Verdict:
+    return verdict(rows, killed_in_batch_1(), LANDED, claim=claim, **more)
+
+
+def missed(rows: pa.Table | None = None, claim: str = "exactly-once", **more: Any) -> Verdict:
+    """The fault was never reached."""
+    return verdict(rows, healthy(), UNFIRED, claim=claim, **more)
+
+
+# --- pass ---
+
+
+def test_a_landed_fault_that_changed_nothing_passes_and_says_what_landed() -> None:
+    found = landed()
+    assert (found.outcome, found.exactly_once, found.guarantee) == (PASS, PASS, EO)
+    assert found.reason == (
+        "sink.commit:after[batch=1] -> kill(driver) landed: run r2 (local:2) handed batch 1 to the sink, offsets/1 "
+        f"byte-equal (same-1); exactly-once held: each of {len(ground_truth())} rows was read once"
+    )
+
+
+def test_a_run_without_a_fault_passes_and_says_so() -> None:
+    found = verdict()
+    assert (found.outcome, found.guarantee) == (PASS, EO)
+    assert found.reason.startswith("no fault was planned; exactly-once held")
+
+
+@pytest.mark.parametrize("claim", ["exactly-once", "at-least-once", "at-most-once"])
+def test_exactly_once_satisfies_every_claim(claim: str) -> None:
+    assert landed(claim=claim).outcome is PASS
+
+
+def test_at_least_once_is_held_by_duplicates_alone() -> None:
+    found = landed(TWICE, "at-least-once")
+    assert (found.outcome, found.exactly_once, found.guarantee) == (PASS, FAIL, ALO)
+    assert f"at-least-once held: {len(BATCH_1)} duplicated (batch 1)" in found.reason
+
+
+def test_at_most_once_is_held_by_losses_alone() -> None:
+    found = landed(LESS, "at-most-once")
+    assert (found.outcome, found.exactly_once, found.guarantee) == (PASS, FAIL, AMO)
+
+
+# --- fail ---
+
+PHANTOM = pa.concat_tables([ground_truth(), strangers([{"id": -1}])])
+CORRUPTED = changed(BATCH_1[:1], value=0.0625)
+BOTH = pa.concat_tables([LESS, LESS.slice(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("rows", "claim", "guarantee"),
+    [
+        (TWICE, "exactly-once", ALO),
+        (TWICE, "at-most-once", ALO),
+        (LESS, "exactly-once", AMO),
+        (LESS, "at-least-once", AMO),
+        (BOTH, "at-least-once", NONE),
+        (BOTH, "at-most-once", NONE),
+        (PHANTOM, "at-least-once", NONE),
+        (PHANTOM, "at-most-once", NONE),
+        (CORRUPTED, "at-least-once", NONE),
+        (CORRUPTED, "at-most-once", NONE),
+        (CORRUPTED, "exactly-once", NONE),
+    ],
+    ids=[
+        "twice-eo",
+        "twice-amo",
+        "less-eo",
+        "less-alo",
+        "both-alo",
+        "both-amo",
+        "ph-alo",
+        "ph-amo",
+        "c-alo",
+        "c-amo",
+        "c",
+    ],
+)
+def test_an_anomaly_that_breaks_the_claim_fails(rows: pa.Table, claim: str, guarantee: Guarantee) -> None:
+    found = landed(rows, claim)
+    assert (found.outcome, found.exactly_once, found.guarantee) == (FAIL, FAIL, guarantee)
+    assert found.reason.startswith(f"{claim} broken: ")
+
+
+def test_a_failure_names_counts_batch_and_cause() -> None:
+    assert landed(TWICE).reason == (
+        f"exactly-once broken: {len(BATCH_1)} duplicated (batch 1): batch 1 was handed to the sink twice "
+        "(driver local:1, then driver local:2 after kill(driver) at sink.commit:after[batch=1]): "
+        "replay by the restarted driver"
+    )
+
+
+@pytest.mark.parametrize("claim", ["exactly-once", "at-least-once", "at-most-once"])
+def test_a_hanging_transaction_leaves_no_guarantee(claim: str) -> None:
+    found = landed(claim=claim, hanging=LEFT)
+    assert (found.outcome, found.guarantee) == (FAIL, NONE)
+
+
+@pytest.mark.parametrize("claim", ["exactly-once", "at-least-once", "at-most-once"])
+def test_a_stuck_job_fails_every_claim_though_its_input_is_not_committed(claim: str) -> None:
+    found = landed(LESS, claim, input_committed=False, stuck="ValueError: no")
+    assert (found.outcome, found.guarantee) == (FAIL, NONE)
+    assert [anomaly.kind for anomaly in found.anomalies] == ["stuck"]
+    assert "ValueError: no" in found.reason
+
+
+@pytest.mark.parametrize("rows", [TWICE, PHANTOM, CORRUPTED], ids=["duplicated", "phantom", "corrupted"])
+def test_what_a_reader_got_wrongly_counts_even_if_the_fault_did_not_land(rows: pa.Table) -> None:
+    found = missed(rows)
+    assert found.outcome is FAIL
+    assert "besides, fault 'sink.write:after[batch=999] -> kill(driver)' was never reached" in found.reason
+
+
+def test_lost_rows_count_even_if_the_fault_did_not_land_once_all_input_is_committed() -> None:
+    assert missed(LESS).outcome is FAIL
+
+
+def test_a_run_without_a_fault_fails_by_its_own_anomalies() -> None:
+    assert verdict(TWICE).outcome is FAIL
+    assert verdict(LESS).outcome is FAIL
+
+
+def test_duplicates_in_the_last_of_two_different_readings_fail() -> None:
+    found = landed(readings=[Reading(ground_truth()), Reading(TWICE)])
+    assert found.outcome is FAIL
+
+
+def test_duplicates_count_before_all_input_is_committed() -> None:
+    assert landed(TWICE, input_committed=False).outcome is FAIL
+
+
+# --- inconclusive ---
+
+
+def test_a_fault_that_is_never_reached_is_inconclusive_and_named() -> None:
+    found = missed()
+    assert (found.outcome, found.exactly_once, found.guarantee) == (INCONCLUSIVE, INCONCLUSIVE, None)
+    assert found.reason == "fault 'sink.write:after[batch=999] -> kill(driver)' was never reached"
+
+
+@pytest.mark.parametrize(
+    ("paper", "reason"),
+    [
+        (healthy(), "was never reached"),
+        (Paper().start().hand_over(1, 1).reached_last(), "was reached, but did not fire"),
+        (
+            Paper().start().hand_over(1, 1).reached_last().fired(confirmed=False),
+            r"was not confirmed \(kill\(driver\)\)",
+        ),
+        (
+            Paper()
+            .start()
+            .hand_over(1, 1)
+            .reached_last()
+            .add("fault.failed", fault=0, action="kill(driver)", error="no pid"),
+            "could not be carried out: no pid",
+        ),
+        (
+            Paper().start().hand_over(1, 1).killed_here(),
+            "the replay evidence of fault .* is missing: required was that",
+        ),
+    ],
+    ids=["reached", "fired", "confirmed", "failed", "replay"],
+)
+@pytest.mark.parametrize("claim", ["exactly-once", "at-least-once", "at-most-once"])
+def test_each_way_of_not_landing_is_inconclusive_and_says_which(paper: Paper, reason: str, claim: str) -> None:
+    found = verdict(None, paper, LANDED, claim=claim)
+    assert (found.outcome, found.guarantee) == (INCONCLUSIVE, None)
+    assert re.search(reason, found.reason)
+
+
+def test_one_of_two_faults_that_did_not_land_is_enough() -> None:
+    found = verdict(None, killed_in_batch_1(), LANDED, UNFIRED)
+    assert found.outcome is INCONCLUSIVE
+    assert "batch=999" in found.reason
+    assert "sink.commit" not in found.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "rows"), [("at-least-once", TWICE), ("at-most-once", LESS)], ids=["duplicates", "losses"]
+)
+def test_anomalies_that_a_claim_allows_prove_nothing_without_the_fault(claim: str, rows: pa.Table) -> None:
+    found = missed(rows, claim)
+    assert (found.outcome, found.exactly_once, found.guarantee) == (INCONCLUSIVE, FAIL, None)
+    assert "seen all the same" in found.reason
+
+
+def test_input_that_is_not_committed_is_inconclusive_and_its_missing_rows_do_not_count() -> None:
+    found = landed(LESS, input_committed=False)
+    assert found.outcome is INCONCLUSIVE
+    assert found.reason == "the job has not committed all its input"
+    assert found.anomalies == []
+
+
+@pytest.mark.parametrize("rows", [None, LESS], ids=["all", "less"])
+def test_an_unmet_condition_of_rest_is_inconclusive_and_named(rows: pa.Table | None) -> None:
+    found = landed(rows, unmet=["process local:9 still runs"])
+    assert found.outcome is INCONCLUSIVE
+    assert "not settled: process local:9 still runs" in found.reason
+
+
+@pytest.mark.parametrize("last", [LESS, ground_truth()], ids=["less", "all"])
+def test_readings_that_differ_are_inconclusive(last: pa.Table) -> None:
+    first = everything_but(BATCH_1[:1])
+    found = landed(readings=[Reading(first), Reading(last)])
+    assert found.outcome is INCONCLUSIVE
+    assert "the target is not quiescent" in found.reason
+
+
+def test_only_the_last_two_readings_need_to_be_equal() -> None:
+    assert landed(readings=[Reading(LESS), Reading(ground_truth()), Reading(ground_truth())]).outcome is PASS
+
+
+def test_a_probe_that_could_not_do_as_asked_is_inconclusive() -> None:
+    paper = killed_in_batch_1().add("probe.error", error="psycopg.NoSuchError could not be raised", process="local:1")
+    found = verdict(None, paper, LANDED)
+    assert found.outcome is INCONCLUSIVE
+    assert found.reason == "a probe could not do as asked: psycopg.NoSuchError could not be raised"
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        [],
+        [Reading(ground_truth())],
+        [Reading(ground_truth()), Reading(None, "no such table")],
+        [Reading(None, "no such table"), Reading(ground_truth())],
+        [Reading(None, "no such table"), Reading(None, "no such table")],
+    ],
+    ids=["none", "one", "second failed", "first failed", "both failed"],
+)
+def test_a_reading_that_failed_or_is_missing_is_inconclusive(readings: list[Reading]) -> None:
+    found = landed(readings=readings)
+    assert found.outcome is INCONCLUSIVE
+    assert ("no such table" in found.reason) or ("two equal readings are needed" in found.reason)
+
+
+# --- guarantees ---
+
+
+@pytest.mark.parametrize(
+    ("kinds", "guarantee"),
+    [
+        ((), EO),
+        (("duplicated",), ALO),
+        (("lost",), AMO),
+        (("duplicated", "lost"), NONE),
+        (("phantom",), NONE),
+        (("corrupted", "duplicated"), NONE),
+        (("hanging",), NONE),
+        (("stuck",), NONE),
+        (("a kind of the future",), NONE),
+    ],
+)
+def test_the_guarantee_follows_from_the_kinds(kinds: tuple[str, ...], guarantee: Guarantee) -> None:
+    assert guarantee_of(kinds) is guarantee
+
+
+def test_at_least_once_and_at_most_once_are_incomparable() -> None:
+    held = {(one, claim) for one in Guarantee for claim in (EO, ALO, AMO) if satisfies(one, claim)}
+    assert held == {(EO, EO), (EO, ALO), (EO, AMO), (ALO, ALO), (AMO, AMO)}
+
+
+def test_the_weakest_of_several_trials_is_what_all_leave() -> None:
+    assert weakest([]) is EO
+    assert weakest([EO, EO]) is EO
+    assert weakest([EO, ALO, ALO]) is ALO
+    assert weakest([ALO, AMO]) is NONE
+    assert weakest([EO, NONE]) is NONE
+
+
+# --- what goes along ---
+
+
+def test_records_and_attempts_are_told() -> None:
+    found = landed(TWICE)
+    assert found.records["expected"] == len(ground_truth())
+    assert found.records["seen"] == len(TWICE)
+    assert found.records["written"] == found.records["expected"] + found.records["aborted"]
+    assert found.records["batch_sizes"][1] == len(BATCH_1)
+    assert sum(found.records["batch_sizes"].values()) == len(ground_truth())
+    assert [(one["batch"], one["run"]) for one in found.attempts] == [
+        *((0, "r1"), (1, "r1"), (1, "r2"), (2, "r2"), (3, "r2"), (4, "r2")),
+    ]
+
+
+def test_attempts_of_tasks_beyond_the_first_are_told() -> None:
+    paper = Paper().start().hand_over(1, 1).task(1, 1, 0, "local:7").task(1, 1, 1, "local:8").finish(1, 1)
+    assert verdict(None, paper).attempts[-1] == {"batch": 1, "partition": 0, "attempt": 1, "process": "local:8"}
+
+
+def test_the_verdict_is_one_json_object() -> None:
+    aborted = strangers([{"id": ids_of(2, committed=False)[0]}])
+    rows = pa.concat_tables([TWICE, aborted, changed(BATCH_1[:1], event_time=None).slice(0, 40)])
+    found = json.loads(json.dumps(verdict_as_json(landed(rows, hanging=LEFT))))
+    assert {name: found[name] for name in ("verdict", "exactly_once", "guarantee", "claim")} == {
+        "verdict": "fail",
+        "exactly_once": "fail",
+        "guarantee": "none",
+        "claim": "exactly-once",
+    }
+    assert set(found["anomalies"]) == {"duplicated", "phantom", "hanging"} | {
+        kind for kind in found["anomalies"] if kind == "corrupted"
+    }
+    assert found["evidence"]["records"]["batch_sizes"]["1"] == len(BATCH_1)
+    [reported] = found["faults"]
+    assert {"text", "reached", "fired", "confirmed", "process", "replay", "swallowed", "error"} == set(reported)
+    assert set(reported["replay"]) == {"required", "seen"}
+    assert {"kind", "count", "records", "batches", "partitions", "causes"} == set(found["anomaly_details"][0])
+
+
+# --- kept and judged again ---
+
+KEPT: list[Callable[[], Evidence]] = [
+    lambda: evidence(),
+    lambda: evidence(TWICE, killed_in_batch_1(), LANDED, claim="at-least-once"),
+    lambda: evidence(LESS, healthy(), UNFIRED, hanging=LEFT, unmet=["x"]),
+    lambda: evidence(None, killed_in_batch_1(), LANDED, input_committed=False, stuck="ValueError: nö"),
+    lambda: evidence(readings=[Reading(None, "no"), Reading(ground_truth())]),
+    lambda: evidence(None, killed_in_batch_1(), fault("at(3s) -> kill(driver) then restart(driver, after=2s)")),
+]
+
+
+@pytest.mark.parametrize("make", KEPT, ids=["plain", "landed", "missed", "stuck", "unread", "moment"])
+def test_a_run_that_was_kept_is_judged_the_same_again(make: Callable[[], Evidence], tmp_path: Path) -> None:
+    save(make(), tmp_path)
+    assert judge(load(tmp_path)) == judge(make())
+    assert verdict_as_json(judge(load(tmp_path))) == verdict_as_json(judge(make()))
+
+
+def test_the_trials_own_journal_is_kept_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_text('{"t": 0.0, "event": "trial.armed"}\n')
+    save(evidence(), tmp_path)
+    assert load(tmp_path).journal == [{"t": 0.0, "event": "trial.armed"}]
+
+
+def test_a_directory_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(ValueError, match=f"^{directory} is not a run directory: it has no evidence.json"):
+            load(directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("evidence.json", b"{", "damaged: .*line 1"),
+        ("evidence.json", b'{"version": 1}', "evidence.json lacks"),
+        ("evidence.json", b'{"version": 99}', "version 99"),
+        ("evidence.json", b"[]", "damaged"),
+        ("evidence.json", b"\xff", "damaged"),
+        ("truth.parquet", b"cut", "damaged"),
+        ("truth.parquet", None, "damaged"),
+        ("reading-2.parquet", None, "damaged"),
+        ("journal.jsonl", b'{"event": "x"}\n{"eve', "line 2 of journal.jsonl is no JSON"),
+        ("journal.jsonl", b"[]\n", "line 1 of journal.jsonl is no event"),
+        ("journal.jsonl", None, "damaged"),
+    ],
+)
+def test_a_damaged_run_is_one_clear_line(name: str, content: bytes | None, why: str, tmp_path: Path) -> None:
+    save(evidence(), tmp_path)
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=why) as error:
+        load(tmp_path)
+    assert "\n" not in str(error.value)
+    assert str(tmp_path) in str(error.value)
+
+
+def test_a_table_with_other_columns_is_a_damaged_run(tmp_path: Path) -> None:
+    save(evidence(), tmp_path)
+    (tmp_path / "truth.parquet").write_bytes((tmp_path / "acks.parquet").read_bytes())
+    with pytest.raises(ValueError, match=r"truth\.parquet has the columns id, partition, offset, committed"):
+        load(tmp_path)
