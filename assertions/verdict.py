@@ -40,7 +40,7 @@ def judge(evidence: Evidence) -> Verdict:
         guarantee=None if outcome is Outcome.INCONCLUSIVE else guarantee,
         claim=evidence.claim,
         reason=_reason(outcome, evidence, counting, problems, [report for report, _ in faults]),
-        anomalies=anomalies,
+        anomalies=counting,
         faults=[report for report, _ in faults],
         records=_records(evidence, observed),
         attempts=_attempts(evidence),

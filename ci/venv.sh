@@ -65,7 +65,8 @@ if usable && [ "$(cat .venv/.synced 2>/dev/null)" = "$key" ]; then
 fi
 usable || make_venv
 ensure_uv
-# --inexact: uv and pip themselves are not in the lock file and stay.
-env -u VIRTUAL_ENV .venv/bin/uv sync --quiet --frozen --inexact --python .venv/bin/python ||
+# --inexact: uv and pip themselves are not in the lock file and stay. Compiled modules save each of the many Python
+# processes of a trial more than half a second.
+env -u VIRTUAL_ENV .venv/bin/uv sync --quiet --frozen --inexact --compile-bytecode --python .venv/bin/python ||
     fail "the dependencies in uv.lock could not be installed (see above)"
 printf '%s' "$key" >.venv/.synced

@@ -27,6 +27,7 @@ from .catalogue import (
     shape_of,
 )
 from .errors import PlanError
+from .injector import Injector
 from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
 from .model import Action, Edge, Fault, Moment, Plan, Point, Value
 from .resolve import ResolvedPlan, resolve
@@ -40,6 +41,7 @@ __all__ = [
     "ActionSpec",
     "Edge",
     "Fault",
+    "Injector",
     "LocatedPlan",
     "Moment",
     "Parameter",

@@ -198,8 +198,8 @@ class Injector:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 while line := lines.readline(LONGEST):
                     answer = self._receive(line)
-                    if answer is None:
-                        return
+                    if answer is None or self._closing.is_set():
+                        return  # end of file: nothing goes on without the harness
                     connection.sendall(answer)
         except Exception as error:
             self._went_wrong(f"{type(error).__name__}: {error}")

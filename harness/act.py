@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..faults import Plan
-from ..faults.injector import Injector
+from ..faults import Injector, Plan
 from ..faults.probes import PYTHON_PROBE, rules
 from ..faults.probes.rule import Side
 from . import checkpoint
@@ -37,8 +37,18 @@ class Acted:
     """what went wrong with the environment's own restarts"""
 
 
-def act(spec: TrialSpec, environment: Environment, site: Site, journal: Journal, directory: Path) -> Acted:
-    """Run the job to its end under the plan; no driver runs any more when this returns or raises."""
+def act(
+    spec: TrialSpec,
+    environment: Environment,
+    site: Site,
+    journal: Journal,
+    directory: Path,
+    arranged: Future[Any],
+) -> Acted:
+    """Run the job to its end under the plan; no driver runs any more when this returns or raises.
+
+    The driver's start does not wait for the input: its query does, until ``arranged`` is done.
+    """
     progress = TrialProgress()
 
     def record(event: str, fields: Mapping[str, Any]) -> None:
@@ -49,11 +59,12 @@ def act(spec: TrialSpec, environment: Environment, site: Site, journal: Journal,
     actuator = TrialActuator(environment, record, delays, _worker_of(journal))
     with ExitStack() as stack:
         injector = stack.enter_context(
-            Injector(spec.plan, actuator, record, observe=_observer(site), host=environment.injector_host())
+            Injector(spec.plan, actuator, record, observe=_observer(site, arranged), host=environment.injector_host())
         )
         progress.injector = injector
         point = ProbePoint(injector.host, injector.port, injector.token)
         if spec.resolved.broker_phases:
+            arranged.result()
             environment.arm_brokers(_rules(spec, environment, point, "broker"), point)
             stack.callback(environment.arm_brokers, None, None)
         starter = _Starter(spec, environment, site, point, directory)
@@ -137,6 +148,7 @@ class _Starter:
 
 
 def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side: Side) -> str:
+    shape = spec.resolved.shape
     return rules(
         _points(spec, side),
         side,
@@ -145,6 +157,7 @@ def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side
         port=injector.port,
         token=injector.token,
         rows=spec.resolved.rows,
+        any_sink=not (shape.foreach_batch or shape.file or shape.v2),
         gate=str(environment.broker_gate()) if side == "broker" else None,
     )
 
@@ -157,11 +170,15 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
     return [*sorted(points[side]), *(["task.worker"] if side == "executor" and "worker" in targets else [])]
 
 
-def _observer(site: Site) -> Any:
-    """Adds the digest of offsets/N to each hand-over of batch N: a replay must find it byte-equal."""
+def _observer(site: Site, arranged: Future[Any]) -> Any:
+    """Keeps a query from its start until the input is there, and adds the digest of offsets/N where batch N is planned
+    and at each hand-over: a replay must find it byte-equal."""
+    digested = {("batch.offsets", "after"), ("sink.write", "before")}
 
     def observe(point: Mapping[str, Any]) -> dict[str, Any]:
-        if point.get("phase") == "sink.write" and point.get("edge") == "before" and "batch" in point:
+        if point.get("phase") == "query.start":
+            arranged.result()
+        if (point.get("phase"), point.get("edge")) in digested and "batch" in point:
             return {"offsets": checkpoint.offsets_digest(site.checkpoint, point["batch"])}
         return {}
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ..faults.injector import Injector
+from ..faults import Injector
 
 SELF_INFLICTED = ("fail", "kill(worker)", "kill(executor)")
 """Actions after which a driver may fail by itself."""

@@ -73,7 +73,9 @@ class Settler:
         unmet = []
         if finished and not self._input_committed():
             unmet.append("the job ended with exit code 0, but its checkpoint has not committed the source's end")
-        unmet += [f"process {process} of the job still runs" for process in self.environment.job_processes(self.site.name)]
+        unmet += [
+            f"process {process} of the job still runs" for process in self.environment.job_processes(self.site.name)
+        ]
         if self.site.database and self.site.postgres:
             sessions = postgres.sessions(self.site.postgres, self.site.database)
             unmet += [f"session {session} is still open in the database" for session in sessions]

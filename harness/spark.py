@@ -84,12 +84,15 @@ def spark_of(python: str) -> SparkInstall:
 def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]:
     """Spark properties for a quick start, with the Kafka connector on the class path of driver and executors.
 
-    No UI, two shuffle partitions, C1, SerialGC, the class-data archive if ``onceproof setup`` has made it, UTC.
+    No UI, two shuffle partitions, no generated code, C1, SerialGC, the class-data archive if ``onceproof setup`` has made it, UTC.
     """
     return base_properties(spark, artifacts) | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
+        # For a few hundred rows, compiling Java code takes longer than interpreting the plan.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
         "spark.executor.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -49,9 +50,12 @@ def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProce
         with watch.stage("arrange"):
             site = arrange(spec.sink, spec.workload.partitions, environment, stack)
             unreadable = _prepare(spec, site, sink_process)
-            acks = write_workload(site.kafka, site.source, spec.workload)
+            writing = stack.enter_context(ThreadPoolExecutor(1)).submit(
+                write_workload, site.kafka, site.source, spec.workload
+            )
         with watch.stage("act"):
-            acted = act(spec, environment, site, journal, directory)
+            acted = act(spec, environment, site, journal, directory, writing)
+            acks = writing.result()
         _raise_own_error(spec, acted, directory)
         settler = Settler(spec, environment, site, sink_process, journal, acted.broken)
         with watch.stage("settle"):

@@ -86,6 +86,9 @@ def read_rows(spark: SparkSession, brokers: str, topic: str, max_offsets: int) -
         # may not take longer than the call that it belongs to.
         .option("kafka.default.api.timeout.ms", 6000)
         .option("kafka.request.timeout.ms", 5000)
+        # A consumer that has read ahead to the topic's end waits there for this long before it can go to where the next
+        # batch begins; the client's default is half a second, in each task.
+        .option("kafka.fetch.max.wait.ms", 20)
         .load()
     )
     row = from_json(col("value").cast("string"), SCHEMA, {"mode": "FAILFAST"})

@@ -26,10 +26,11 @@ ALWAYS = frozenset(
 """Points that every driver reports: they are the evidence of a replay."""
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
+_MOVED = ("runtime", "checkpointing", "sinks")
 _PACKAGES = {
-    "4.0": {"runtime": _STREAMING, "checkpointing": _STREAMING},
-    "4.1": {"runtime": f"{_STREAMING}.runtime", "checkpointing": f"{_STREAMING}.checkpointing"},
-    "4.2": {"runtime": f"{_STREAMING}.runtime", "checkpointing": f"{_STREAMING}.checkpointing"},
+    "4.0": {name: _STREAMING for name in _MOVED},
+    "4.1": {name: f"{_STREAMING}.{name}" for name in _MOVED},
+    "4.2": {name: f"{_STREAMING}.{name}" for name in _MOVED},
 }
 """Packages by Spark's feature release; all else that the rules name is the same in 4.0.0, 4.1.3 and 4.2.0."""
 
@@ -53,11 +54,13 @@ def rules(
     token: str,
     rows: Collection[int] = (),
     gate: str | None = None,
+    any_sink: bool = True,
 ) -> str:
     """The script for one side; empty if nothing has to be reported there.
 
     ``phases`` are points (name, edge), or names for all their edges; those of other sides are passed over. ``rows`` are
-    the row numbers of task.row. ``gate`` is for brokers: they report only while this file exists. Raises ValueError for
+    the row numbers of task.row. ``gate`` is for brokers: they report only while this file exists. ``any_sink`` False: the
+    sink is foreachBatch, Spark's file sink or a V2 sink, which makes for a quicker start. Raises ValueError for
     a Spark version whose classes are not known, for a point that no rule reports, and for task.row without rows.
     """
     packages = _packages(spark_version)
@@ -65,7 +68,7 @@ def rules(
     if any(phase == "task.row" for phase, _ in wanted) and side == "executor" and not rows:
         raise ValueError("task.row is reported for given rows only: rows is empty")
     injection = Injection(host, port, token, tuple(sorted(rows)), gate if side == "broker" else None)
-    chosen = [rule for rule in RULES if rule.side == side and _serves(rule, wanted)]
+    chosen = [rule for rule in RULES if rule.side == side and _serves(rule, wanted) and rule.any_sink != (not any_sink)]
     return "\n".join(render(rule, packages, injection) for rule in chosen)
 
 

@@ -24,8 +24,8 @@ LOST_INJECTOR = 137
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in bytecode: a class (``{runtime}`` and ``{checkpointing}`` stand for packages that moved between Spark
-    versions), its method with a descriptor, and whether the rule runs at its entry or its exit. A method that throws
+    """A place in bytecode: a class (``{runtime}``, ``{checkpointing}`` and ``{sinks}`` stand for packages that moved between
+    Spark versions), its method with a descriptor, and whether the rule runs at its entry or its exit. A method that throws
     has no exit. ``interface`` extends the rule to every class that implements ``class_name``."""
 
     class_name: str
@@ -54,6 +54,8 @@ class Rule:
     silent: str = ""
     serves: tuple[tuple[str, str | None], ...] = ()
     """For a silent rule: the points that need it."""
+    any_sink: bool | None = None
+    """True: only for sinks of which nothing is known; False: only for those that are; None: for all."""
 
     @property
     def name(self) -> str:

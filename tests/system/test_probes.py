@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pyspark
 import pytest
-
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
 from onceproof.faults.probes.jvm import RULES
+from onceproof.faults.probes.rule import Side
+from onceproof.harness.artifacts import Artifacts
 
-BYTEMAN = Path(os.environ.get("ONCEPROOF_TEST_BYTEMAN", "/tmp/jars/byteman.jar"))
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 BATCHES = 3
 ROWS = 8
@@ -34,7 +37,8 @@ from pyspark.sql import SparkSession
 import sink
 work = Path(sys.argv[1])
 atexit.register(lambda: (work / "atexit").write_text("ran"))
-spark = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+lean = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+spark = SparkSession.builder.config(map=lean).getOrCreate()
 stream = spark.readStream.option("maxFilesPerTrigger", 2).schema("id long").json(str(work / "in"))
 writer = getattr(sink, sys.argv[2])(spark, stream)
 query = writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
@@ -83,9 +87,31 @@ def source(spark, stream):
 """
 
 
+@cache
+def artifacts() -> Artifacts:
+    return Artifacts.open()
+
+
 def line_of(text: str) -> int:
     """The number of the first line of SINK that has ``text``."""
     return next(number for number, line in enumerate(SINK.splitlines(), 1) if text in line)
+
+
+SIDES: tuple[Side, ...] = ("driver", "executor")
+
+
+def script_for(side: Side, phases: Collection[str], injector: Injector, gate: Path | None = None) -> str:
+    """The rules of one side, for this Spark and this injector."""
+    return rules(
+        phases,
+        side,
+        spark_version=pyspark.__version__,
+        host=injector.host,
+        port=injector.port,
+        token=injector.token,
+        rows=(2, 5),
+        gate=str(gate) if gate else None,
+    )
 
 
 @dataclass
@@ -142,23 +168,14 @@ class Site:
 
     def start(self, kind: str, injector: Injector, phases: tuple[str, ...] = (), lines: bool = False) -> Driver:
         scripts = []
-        for side in ("driver", "executor"):
-            here = [name for name in phases if any(rule.phase == name and rule.side == side for rule in RULES)]
-            text = rules(
-                here,
-                side,  # type: ignore[arg-type]
-                spark_version=pyspark.__version__,
-                host=injector.host,
-                port=injector.port,
-                token=injector.token,
-                rows=(2, 5),
-            )
+        for side in SIDES:
+            text = script_for(side, phases, injector)
             script = self.root / f"{side}.btm"
             script.write_text(text)
             scripts += [f"script:{script}"] if text else []
         conf = self.root / "conf"
         conf.mkdir(exist_ok=True)
-        options = f"-javaagent:{BYTEMAN}={','.join(scripts)} {LEAN}"
+        options = f"-javaagent:{artifacts().byteman()}={','.join(scripts)} {LEAN}"
         (conf / "spark-defaults.conf").write_text(
             f"spark.master local[2]\nspark.driver.memory 512m\nspark.driver.extraJavaOptions {options}\n"
         )
@@ -223,8 +240,6 @@ def journal() -> Journal:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts drivers and ends what is left of them."""
-    if not BYTEMAN.exists():
-        pytest.skip(f"no Byteman at {BYTEMAN}")
     site, drivers = Site(tmp_path), []
 
     def start(*arguments: Any, **options: Any) -> Driver:
@@ -248,6 +263,20 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 def steps(points: list[dict[str, Any]], batch: int) -> list[str]:
     """``phase:edge`` of the points of a batch, in the order of their reports."""
     return [f"{point['phase']}:{point['edge']}" for point in points if point.get("batch") == batch]
+
+
+@pytest.mark.parametrize("side", [*SIDES, "broker"])
+def test_byteman_accepts_every_rule_against_the_classes_of_this_spark_and_broker(side: Side, tmp_path: Path) -> None:
+    script = tmp_path / "rules.btm"
+    phases = {str(rule.phase) for rule in RULES if rule.phase and rule.side == side}
+    with Injector(Plan(), None, Journal().record) as injector:
+        script.write_text(script_for(side, phases, injector, tmp_path / "gate"))
+    spark = [str(Path(pyspark.__path__[0]) / "jars" / "*")]
+    jars = [str(jar) for jar in artifacts().broker_classpath()] if side == "broker" else spark
+    classpath = os.pathsep.join([str(artifacts().byteman()), *jars])
+    command = ["java", *LEAN.split(), "-cp", classpath, "org.jboss.byteman.check.TestScript", str(script)]
+    checked = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "TestScript: no errors" in checked.stdout, checked.stdout[-3000:]
 
 
 ALL = ("batch.offsets", "sink.commit", "task.run", "task.row", "task.commit", "task.worker")
@@ -353,6 +382,110 @@ def test_a_driver_whose_injector_is_gone_dies_at_once_without_its_atexit(start: 
     assert wait_until(lambda: not psutil.pid_exists(int(jvm)), 5), "the JVM halts"
     assert driver.process.wait(10) != 0
     assert journal.points("sink.write")[-1]["edge"] == "before", "the harness was gone in mid-batch"
+
+
+@dataclass
+class Broker:
+    """A KRaft broker on its own, with the agent and ``script``."""
+
+    root: Path
+    script: str
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Broker:
+        with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+            self.port, controller = first.getsockname()[1], second.getsockname()[1]
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "log.dirs": self.root / "data",
+            "offsets.topic.replication.factor": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 1,
+        }
+        file = self.root / "server.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        (self.root / "broker.btm").write_text(self.script)
+        java = ["java", "-Xmx256m", *LEAN.split(), "-cp", os.pathsep.join(map(str, artifacts().broker_classpath()))]
+        identity = "4L6g3nShT-eMCtK--X86sw"
+        log = (self.root / "broker.log").open("w")
+        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(file)]
+        subprocess.run(formatted, check=True, stdout=log, stderr=log, timeout=60)
+        agent = f"-javaagent:{artifacts().byteman()}=script:{self.root / 'broker.btm'}"
+        command = [java[0], agent, *java[1:], "kafka.Kafka", str(file)]
+        self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        assert wait_until(self.serves, 60), (self.root / "broker.log").read_text()[-2000:]
+        return self
+
+    def serves(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            return True
+        return False
+
+    def __exit__(self, *exception: object) -> None:
+        if self.process:
+            self.process.kill()
+            self.process.wait(10)
+
+
+def transact(broker: Broker, transactional_id: str, *, commit: bool = True) -> None:
+    """One transaction with one row."""
+    import confluent_kafka
+
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": f"127.0.0.1:{broker.port}", "transactional.id": transactional_id}
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce("t", b"row")
+    producer.flush(30)
+    (producer.commit_transaction if commit else producer.abort_transaction)(60)
+
+
+def committed(broker: Broker) -> None:
+    """Wait until the topic's first row is visible: the client's commit is answered before the markers are sent."""
+    import confluent_kafka
+
+    settings = {"bootstrap.servers": f"127.0.0.1:{broker.port}", "group.id": "g", "isolation.level": "read_committed"}
+    consumer = confluent_kafka.Consumer(settings)
+    consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
+    message = consumer.poll(30)
+    consumer.close()
+    assert message is not None
+    assert message.error() is None
+
+
+def test_a_broker_reports_prepared_transactions_only_behind_its_gate(tmp_path: Path, journal: Journal) -> None:
+    gate = tmp_path / "gate"
+    with contextlib.ExitStack() as stack:
+        injector = Injector(parse("txn.prepare:after[result=abort] -> delay(1m)"), Killer(), journal.record)
+        stack.enter_context(injector)
+        script = script_for("broker", ["txn.prepare"], injector, gate)
+        broker = stack.enter_context(Broker(tmp_path, script))
+        assert broker.process
+        transact(broker, "workload")
+        committed(broker)
+        assert journal.points("txn.prepare") == []
+        gate.touch()
+        transact(broker, "job-1")
+        journal.wait_for("point")
+        [point] = journal.points("txn.prepare")
+        assert (point["transactional_id"], point["result"], point["edge"]) == ("job-1", "commit", "after")
+        assert (point["role"], point["process"]) == ("broker", f"local:{broker.process.pid}")
+        aborting = threading.Thread(target=transact, args=(broker, "job-2"), kwargs={"commit": False})
+        aborting.start()
+        journal.wait_for("fault.reached")
+        gate.unlink()
+        injector.__exit__(None, None, None)
+        aborting.join(60)
+        assert not aborting.is_alive()
+        transact(broker, "job-3")
+        assert broker.process.poll() is None, "a broker goes on without its injector"
 
 
 def test_a_python_line_whose_injector_is_gone_kills_the_whole_driver_before_any_atexit(

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-
 from onceproof.faults import parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.model import Point
@@ -167,7 +166,8 @@ def test_a_fault_fires_once_and_its_count_goes_on_over_restarts(journal: Journal
 @pytest.mark.parametrize("fields", [{"batch": 2}, {"batch": 10}, {"edge": "before"}, {"batch": None}])
 def test_other_points_do_not_match(journal: Journal, acts: Acts, fields: dict[str, Any]) -> None:
     with serving(KILL, acts, journal) as injector:
-        Probe(injector).ask("sink.commit", **({"edge": "after", "batch": 1} | fields))
+        told: dict[str, Any] = {"edge": "after", "batch": 1} | fields
+        Probe(injector).ask("sink.commit", **told)
         assert not injector.status()[0].reached
         assert injector.pending()
 
@@ -186,7 +186,7 @@ def test_a_process_that_is_killed_while_parked_is_normal(journal: Journal, acts:
 
 def test_an_action_that_fails_is_recorded_and_ends_the_fault(journal: Journal, acts: Acts) -> None:
     acts.error = OSError("no such process")
-    plan = "sink.commit:after -> kill(driver) then delay(1h)"
+    plan = "sink.commit:after -> kill(driver) then delay(1m)"
     with serving(plan, acts, journal) as injector:
         assert Probe(injector).ask("sink.commit", "after", batch=1) == b"G"
         [status] = injector.status()
@@ -239,7 +239,7 @@ def test_fail_in_a_jvm_is_one_byte(journal: Journal, acts: Acts) -> None:
 def test_a_line_has_the_batch_of_the_last_hand_over_of_its_own_driver(journal: Journal, acts: Acts) -> None:
     with serving("line[s.py:4] -> kill(driver)", acts, journal) as injector:
         probe = Probe(injector)
-        line = {"role": "python-driver", "file": "s.py", "line": 4, "thread": "Thread-5"}
+        line: dict[str, Any] = {"role": "python-driver", "file": "s.py", "line": 4, "thread": "Thread-5"}
         assert probe.ask("line", driver="1", **line) == b"G"
         assert journal.named("point") == [], "outside any batch it is no point"
         probe.ask("sink.write", "before", batch=3, driver="1")
@@ -305,7 +305,7 @@ def test_a_wrong_token_is_refused_and_recorded(journal: Journal, acts: Acts) -> 
 def test_a_malformed_report_is_refused_and_recorded(journal: Journal, acts: Acts) -> None:
     with serving(KILL, acts, journal) as injector:
         probe = Probe(injector)
-        probe.socket.sendall(b"no report\n")
+        probe.socket.sendall(f"{injector.token}\tno report\n".encode())
         assert probe.answer() == b""
     assert "malformed" in journal.named("probe.refused")[0]["detail"]
 
@@ -333,7 +333,7 @@ def test_hello_is_recorded_with_role_and_process(journal: Journal, acts: Acts) -
 
 
 def test_closing_ends_parked_connections_without_an_answer(journal: Journal, acts: Acts) -> None:
-    with serving("sink.write:before -> delay(1h)", acts, journal) as injector:
+    with serving("sink.write:before -> delay(1m)", acts, journal) as injector:
         probe = Probe(injector)
         probe.tell("sink.write", "before", batch=0)
         journal.wait_for("fault.fired")

@@ -3,6 +3,9 @@
 A V1 sink (foreachBatch, files) takes a batch by Sink.addBatch; for a V2 sink the hand-over reaches from the writer
 factory to the end of MicroBatchWrite.commit. Rules on one spot run in the order of the file: at the end of a V2 commit,
 sink.commit:after comes before sink.write:after.
+
+A rule on an interface makes Byteman look into the ancestry of every class that is loaded, which costs a driver's start
+0.7 s: Spark's own V1 sinks are named, and the rule on the interface is for sinks of which nothing is known.
 """
 
 from __future__ import annotations
@@ -16,9 +19,20 @@ _V1 = "org.apache.spark.sql.execution.streaming.Sink"
 _ADD = "addBatch(long,org.apache.spark.sql.Dataset)"
 _EPOCH = {"batch": "$0.epochId"}
 
+
+def _v1(class_name: str, variant: str, *, interface: bool = False) -> tuple[Rule, Rule]:
+    batch = {"batch": "$1"}
+    begins, ends = (Spot(class_name, _ADD, at, interface) for at in ("ENTRY", "EXIT"))
+    return (
+        Rule("sink.write", "before", "driver", begins, batch, variant=variant, any_sink=interface),
+        Rule("sink.write", "after", "driver", ends, batch, variant=variant, any_sink=interface),
+    )
+
+
 RULES = (
-    Rule("sink.write", "before", "driver", Spot(_V1, _ADD, "ENTRY", interface=True), {"batch": "$1"}, variant="V1"),
-    Rule("sink.write", "after", "driver", Spot(_V1, _ADD, "EXIT", interface=True), {"batch": "$1"}, variant="V1"),
+    *_v1(_V1, "any V1 sink", interface=True),
+    *_v1("org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink", "foreachBatch"),
+    *_v1("{sinks}.FileStreamSink", "files"),
     Rule("sink.write", "before", "driver", Spot(_V2, _FACTORY, "ENTRY"), _EPOCH, variant="V2"),
     Rule("sink.commit", "before", "driver", Spot(_V2, _COMMIT, "ENTRY"), _EPOCH),
     Rule("sink.commit", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH),

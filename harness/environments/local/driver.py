@@ -146,7 +146,8 @@ class DriverStart:
             "PYSPARK_PYTHON": self.options.python,
             "PYSPARK_DRIVER_PYTHON": self.options.python,
         }
-        return inherited(("SPARK_", "PYSPARK_")) | conf | own | job_variables(spec)
+        lean = {"ONCEPROOF_LEAN": "1"} if self.options.lean else {}
+        return inherited(("SPARK_", "PYSPARK_")) | conf | own | lean | job_variables(spec)
 
     def properties(self, spec: DriverSpec, mark: str, directory: Path, temporary: Path) -> dict[str, str]:
         """The driver's Spark properties: the environment's, above them the job's own, and the agents."""
@@ -196,7 +197,7 @@ def job_variables(spec: DriverSpec) -> dict[str, str]:
         "ONCEPROOF_PLACE": PLACE,
         "ONCEPROOF_INJECTOR": f"{spec.injector.host}:{spec.injector.port}",
         "ONCEPROOF_TOKEN": spec.injector.token,
-        TRIAL: str(getattr(spec, "trial", "")),
+        TRIAL: spec.trial,
         **spec.variables,
     }
 
