@@ -78,7 +78,7 @@ def _first_task_alone(reports: Sequence[Mapping[str, Any]], batch: int) -> list[
         return []
     where = {"batch": batch}
     fault = Fault(Point("task.run", "after", where, nth=1), (KILL,), holds=(Point("task.run", "before", where, nth=2),))
-    return [SweepPoint("task.run:after, one task alone", Plan((fault,)))]
+    return [SweepPoint("task.run:after, one alone", Plan((fault,)))]
 
 
 def _lines(reports: Iterable[Mapping[str, Any]], batch: int) -> list[SweepPoint]:

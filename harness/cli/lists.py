@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import json as json_module
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from ...faults import phases_of, render_catalogue
 from ..errors import HELD
@@ -41,17 +42,18 @@ def phases(
     if sink is not None:
         names = {phase.name for phase, _ in phases_of(shape(find_sink(sink)))}
         rows = [row for row in rows if row["name"] in names]
-    return _show(rows, json)
+    return _show(rows, json, ("name", "edges", "sinks", "meaning"))
 
 
 def jobs(*, json: Json = False) -> int:
     """The reference jobs."""
-    return _show([_described(path) for path in sorted(JOBS.glob("*.py"))], json)
+    return _show([_described(path) for path in sorted(JOBS.glob("*.py"))], json, ("name", "meaning"))
 
 
 def sinks(*, json: Json = False) -> int:
     """The reference sinks: correct ones, and those with a known flaw, which show that the oracle can see."""
-    return _show([_described(path) for path in reference_sinks()], json)
+    rows = [_described(path) for path in reference_sinks()]
+    return _show(rows, json, ("name", "claims", "flaw", "meaning"))
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -73,12 +75,12 @@ def _described(path: Path) -> dict[str, Any]:
     }
 
 
-def _show(rows: list[dict[str, Any]], json: bool) -> int:
+def _show(rows: list[dict[str, Any]], json: bool, columns: Sequence[str]) -> int:
+    """All that is known as JSON, or ``columns`` of it as a table."""
     if json:
         print(json_module.dumps(rows, indent=2, ensure_ascii=False))
         return HELD
-    columns = [column for column in dict.fromkeys(name for row in rows for name in row) if column != "path"]
-    table = Table(*columns)
+    table = Table(Column(columns[0], no_wrap=True), *columns[1:-1], Column(columns[-1], ratio=1), show_lines=True)
     for row in rows:
         table.add_row(*(escape(_cell(row.get(column, ""))) for column in columns))
     Console().print(table)

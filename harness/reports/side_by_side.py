@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from ...assertions import Outcome, Verdict
 from ..certify import Certificate
@@ -13,9 +13,9 @@ from ..certify import Certificate
 def side_by_side(certificates: Sequence[Certificate]) -> Table:
     """At which steps each sink is exactly-once, and where it duplicates or loses."""
     table = Table(
-        "killed at",
-        *(f"{one.request.sink}\n(claims {one.reference.spec.claim.value})" for one in certificates),
-        title="Exactly-once, step by step: the driver is killed there and started again",
+        Column("the driver dies at", no_wrap=True),
+        *(Column(f"{one.request.sink}\nclaims {one.reference.spec.claim.value}", no_wrap=True) for one in certificates),
+        title="Exactly-once, step by step",
     )
     columns = [
         {"no fault": one.reference.verdict} | {point.point.step: point.result.verdict for point in one.points}
@@ -32,7 +32,7 @@ def side_by_side(certificates: Sequence[Certificate]) -> Table:
 
 def _cell(verdict: Verdict | None) -> str:
     if verdict is None:
-        return "[dim]has no such step[/]"
+        return "[dim]no such step[/]"
     if verdict.exactly_once is Outcome.PASS:
         return "[green]exactly once[/]"
     found = ", ".join(f"{anomaly.kind} {anomaly.count}" for anomaly in verdict.anomalies)
