@@ -102,12 +102,17 @@ def written_by(batch: int | None, evidence: Evidence) -> str:
 
 def committed_story(batch: int, evidence: Evidence) -> str:
     """``the engine recorded batch 1 as done``, with what befell the job while the batch was with the sink."""
+    done = commits(evidence.journal, batch)
+    return befallen(batch, evidence) + ("; the engine recorded it as done" if done else "")
+
+
+def befallen(batch: int, evidence: Evidence) -> str:
+    """``; fail at line[sink.py:42] fell into it``: what befell the last hand-over; empty if nothing did."""
     found = hand_overs(evidence.journal, batch)
     done = commits(evidence.journal, batch)
     end = evidence.journal.index(done[0]) if done else None
     during = disturbances(evidence.journal, evidence.faults, found[-1].index, end) if found else []
-    fell = f"; {' and '.join(during)} fell into it" if during else ""
-    return fell + ("; the engine recorded it as done" if done else "")
+    return f"; {' and '.join(during)} fell into it" if during else ""
 
 
 def times(count: int, what: str) -> str:

@@ -20,7 +20,7 @@ from .environments.base import Driver, DriverSpec, Environment, ProbePoint
 from .journal import Journal
 from .progress import TrialProgress
 from .sinks import JOBS
-from .site import Site
+from .site import Site, input_committed
 from .spec import TrialSpec
 from .supervisor import JobOutcome, Supervisor
 
@@ -70,6 +70,7 @@ def act(
         starter = _Starter(spec, environment, site, point, directory)
         supervisor = Supervisor(
             start=starter.start,
+            complete=lambda: input_committed(site),
             error_of=lambda number: error_in(starter.log(number), spec.sink.path),
             record=record,
             progress=progress,

@@ -26,6 +26,7 @@ class TrialActuator:
     delays: Mapping[str, float]
     worker_of: Callable[[Report], str | None]
     supervisor: Supervisor | None = None
+    _paused: dict[str, str] = field(default_factory=dict)
     _restarts: list[threading.Thread] = field(default_factory=list)
     _failures: list[str] = field(default_factory=list)
 
@@ -40,15 +41,18 @@ class TrialActuator:
     def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
         """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place."""
         if target == "driver":
-            supervisor = self._supervisor()
-            process = point.get("process")
-            return supervisor.replace(process) if replace else supervisor.driver_of(process).driver.pause()
-        return self.environment.pause_process(self._process(target, point))
+            incarnation = self._supervisor().driver_of(point.get("process"))
+            self._paused[target] = incarnation.driver.process
+            return self._supervisor().replace(incarnation) if replace else incarnation.driver.pause()
+        process = self._paused[target] = self._process(target, point)
+        return self.environment.pause_process(process)
 
     def resume(self, target: str, point: Report) -> str:
+        """Let the processes of ``target`` go on: those that were paused last, whichever process reports ``point``."""
+        process = self._paused.pop(target, None) or self._process(target, point)
         if target == "driver":
-            return self._supervisor().driver_of(point.get("process")).driver.resume()
-        return self.environment.resume_process(self._process(target, point))
+            return self._supervisor().driver_of(process).driver.resume()
+        return self.environment.resume_process(process)
 
     def settle(self, deadline: float) -> list[str]:
         """Wait for restarts that are under way; returns what went wrong with them."""
@@ -64,12 +68,14 @@ class TrialActuator:
 
     def _process(self, target: str, point: Report) -> str:
         process = self.worker_of(point) if target == "worker" else point.get("process")
+        if target == "executor" and not process:
+            process = next(iter(self.environment.executors()), None)
         if not process:
-            raise EffectError(f"no {target} serves the parked task at {point.get('phase')}: nothing to act on")
+            raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)
 
     def _kill_broker(self, point: Report) -> str:
-        broker = self.environment.broker_of(str(point.get("process")))
+        broker = self.environment.broker_of(self._process("broker", point))
         detail = self.environment.kill_broker(broker)
         thread = threading.Thread(target=self._restart_broker, args=(broker,), name=f"restart of broker {broker}")
         self._restarts.append(thread)

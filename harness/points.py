@@ -68,17 +68,44 @@ def _phase(phase: str, edge: Any, batch: int) -> SweepPoint:
 
 
 def _first_task_alone(reports: Sequence[Mapping[str, Any]], batch: int) -> list[SweepPoint]:
-    """The first task has ended and no other has begun: the batch is half there."""
-    tasks = {
-        (report.get("stage"), report.get("partition"))
+    """In each stage: the first task has ended and no other has begun, so that the batch is half there.
+
+    A sink that shuffles, or uses the batch twice, writes in a later stage than the first. Tasks are counted through
+    the batch, so a stage that begins before all tasks of those before it have ended has no such point.
+    """
+    points, done = [], 0
+    for number, (stage, tasks) in enumerate(_stages(reports, batch).items(), start=1):
+        if _alone(reports, batch, stage, done) and tasks > 1:
+            points.append(_one_task(batch, done, "one task alone" + (f", stage {number}" if number > 1 else "")))
+        done += tasks
+    return points
+
+
+def _stages(reports: Iterable[Mapping[str, Any]], batch: int) -> Counter[Any]:
+    """How many tasks of the batch each stage began, in the order of the stages' first tasks."""
+    return Counter(
+        report.get("stage")
         for report in reports
-        if report["phase"] == "task.run" and report.get("batch") == batch
-    }
-    if len(tasks) < 2:
-        return []
+        if (report["phase"], report.get("edge"), report.get("batch")) == ("task.run", "before", batch)
+    )
+
+
+def _alone(reports: Iterable[Mapping[str, Any]], batch: int, stage: Any, before: int) -> bool:
+    """Whether the ``before`` tasks of earlier stages had all ended when this one began."""
+    ended = 0
+    for report in reports:
+        if report["phase"] == "task.run" and report.get("batch") == batch:
+            if report.get("stage") == stage:
+                break
+            ended += report.get("edge") == "after"
+    return ended == before
+
+
+def _one_task(batch: int, done: int, step: str) -> SweepPoint:
     where = {"batch": batch}
-    fault = Fault(Point("task.run", "after", where, nth=1), (KILL,), holds=(Point("task.run", "before", where, nth=2),))
-    return [SweepPoint("task.run:after, one alone", Plan((fault,)))]
+    hold = Point("task.run", "before", where, nth=done + 2)
+    fault = Fault(Point("task.run", "after", where, nth=done + 1), (KILL,), holds=(hold,))
+    return SweepPoint(f"task.run:after, {step}", Plan((fault,)))
 
 
 def _lines(reports: Iterable[Mapping[str, Any]], batch: int) -> list[SweepPoint]:

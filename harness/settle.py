@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..assertions import Open, Reading, RowError, Settlement, kafka, postgres, rows_of_json, to_table
-from . import checkpoint
 from .environments.base import Environment
 from .errors import SinkError
 from .journal import Journal
 from .sinks import SinkProcess
-from .site import Site
+from .site import Site, input_committed
 from .spec import TrialSpec
 
 APART = 0.3
@@ -52,7 +51,7 @@ class Settler:
             threading.Event().wait(POLL)
         for item in opened:
             self._abort(item)
-        settlement = Settlement(self._input_committed(), tuple(unmet) + tuple(self.broken), tuple(opened))
+        settlement = Settlement(input_committed(self.site), tuple(unmet) + tuple(self.broken), tuple(opened))
         self.journal.record(
             "settle",
             {
@@ -71,7 +70,7 @@ class Settler:
 
     def _unmet(self, finished: bool) -> list[str]:
         unmet = []
-        if finished and not self._input_committed():
+        if finished and not input_committed(self.site):
             unmet.append("the job ended with exit code 0, but its checkpoint has not committed the source's end")
         unmet += [
             f"process {process} of the job still runs" for process in self.environment.job_processes(self.site.name)
@@ -103,15 +102,6 @@ class Settler:
             kafka.abort_transaction(self.site.kafka, item)
         elif self.site.postgres:
             postgres.rollback_prepared(self.site.postgres, str(self.site.database), item.name)
-
-    def _input_committed(self) -> bool:
-        committed = checkpoint.committed(self.site.checkpoint)
-        if not committed:
-            return False
-        return checkpoint.end_offsets(self.site.checkpoint, committed[-1]) == self._source_end()
-
-    def _source_end(self) -> dict[int, int]:
-        return kafka.end_offsets(self.site.kafka, self.site.source)
 
     def _reading(self, number: int) -> Reading:
         try:

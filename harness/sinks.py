@@ -155,9 +155,9 @@ class SinkProcess:
                 self._connection, _ = server.accept()
             except TimeoutError:
                 self.close()
-                raise Unavailable(
-                    f"the job's interpreter {self._environment.python} did not start in {self._deadline:g} s; see {self._log}"
-                ) from None
+                python = self._environment.python
+                message = f"the job's interpreter {python} did not start in {self._deadline:g} s; see {self._log}"
+                raise Unavailable(message) from None
         self._connection.settimeout(self._deadline)
         self._stream = self._connection.makefile("rw", encoding="utf-8", newline="\n")
         if self._stream.readline().strip() != token:

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from ..assertions import kafka, postgres
+from . import checkpoint
 from .environments.base import Environment, Side
 from .sinks import Sink
 
@@ -36,6 +37,14 @@ class Site:
         return [self.topic] if self.topic else []
 
 
+def input_committed(site: Site) -> bool:
+    """Whether the job's checkpoint has committed the source up to its end."""
+    committed = checkpoint.committed(site.checkpoint)
+    if not committed:
+        return False
+    return checkpoint.end_offsets(site.checkpoint, committed[-1]) == kafka.end_offsets(site.kafka, site.source)
+
+
 def arrange(sink: Sink, partitions: int, environment: Environment, stack: ExitStack) -> Site:
     """Make what the trial needs, empty, and hand its removal to ``stack``."""
     name = f"t{secrets.token_hex(5)}"
@@ -50,7 +59,7 @@ def arrange(sink: Sink, partitions: int, environment: Environment, stack: ExitSt
         postgres.create_database(harness.postgres, database)
         stack.callback(postgres.drop_database, harness.postgres, database)
     shared = environment.shared_directory(name)
-    checkpoint = shared / "checkpoint"
+    place = shared / "checkpoint"
     directory = shared / "target"
     if "directory" in sink.services:
         directory.mkdir()
@@ -59,17 +68,15 @@ def arrange(sink: Sink, partitions: int, environment: Environment, stack: ExitSt
         source=source,
         topic=topic,
         database=database,
-        checkpoint=checkpoint,
-        targets={
-            side: _target(environment, side, sink, name, topic, checkpoint, directory) for side in ("job", "harness")
-        },
+        checkpoint=place,
+        targets={side: _target(environment, side, sink, name, topic, place, directory) for side in ("job", "harness")},
         kafka=harness.kafka,
         postgres=harness.postgres,
     )
 
 
 def _target(
-    environment: Environment, side: Side, sink: Sink, name: str, topic: str | None, checkpoint: Path, directory: Path
+    environment: Environment, side: Side, sink: Sink, name: str, topic: str | None, place: Path, directory: Path
 ) -> dict[str, Any]:
     addresses = environment.addresses(side)
     wanted = sink.services
@@ -81,5 +88,5 @@ def _target(
         "postgres": database if "postgres" in wanted else None,
         "redis": addresses.redis if "redis" in wanted else None,
         "directory": str(directory) if "directory" in wanted else None,
-        "checkpoint": str(checkpoint),
+        "checkpoint": str(place),
     }

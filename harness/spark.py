@@ -84,7 +84,8 @@ def spark_of(python: str) -> SparkInstall:
 def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]:
     """Spark properties for a quick start, with the Kafka connector on the class path of driver and executors.
 
-    No UI, two shuffle partitions, no generated code, C1, SerialGC, the class-data archive if ``onceproof setup`` has made it, UTC.
+    No UI, two shuffle partitions, no generated code, C1, SerialGC, UTC, and the class-data archive if ``onceproof
+    setup`` has made it.
     """
     return base_properties(spark, artifacts) | {
         "spark.ui.enabled": "false",

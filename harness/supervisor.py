@@ -68,12 +68,14 @@ class Progress(Protocol):
 
 @dataclass
 class Supervisor:
-    """Runs one job to its end. ``start`` starts incarnation n; ``error_of`` finds its exception in its log, one line.
+    """Runs one job to its end. ``start`` starts incarnation n; ``error_of`` finds its exception in its log, one line;
+    ``complete`` says whether all input is committed: a driver that ends before that has died, whatever its exit code.
 
     ``restart_after`` is the plan's ``restart(driver, after=t)``; ``deadline`` bounds the time without progress.
     """
 
     start: Callable[[int], Driver]
+    complete: Callable[[], bool]
     error_of: Callable[[int], str | None]
     record: Callable[[str, Mapping[str, Any]], None]
     progress: Progress
@@ -91,14 +93,14 @@ class Supervisor:
             if not self._ended_in_time():
                 return self._give_up_hanging()
             newest = self.incarnations[-1]
-            if newest.code == 0:
+            if newest.code == 0 and self.complete():
                 return JobOutcome(finished=True)
             if not newest.planned:
                 moved = self.progress.committed_batches() > committed
                 excused = self.progress.consequences() > consequences
                 strikes = (0 if moved else strikes) + (0 if excused else 1)
                 if strikes > RESTARTS:
-                    return self._give_up(self.error_of(newest.number))
+                    return self._give_up(newest)
             committed, consequences = self.progress.committed_batches(), self.progress.consequences()
             self._wait_until_actions_are_done()
             if newest.planned and self.restart_after:
@@ -121,9 +123,8 @@ class Supervisor:
         self._wake.set()
         return detail
 
-    def replace(self, process: str | None) -> str:
+    def replace(self, incarnation: Incarnation) -> str:
         """pause(driver) until ...: the cluster takes the silent driver for dead and starts another one."""
-        incarnation = self.driver_of(process)
         detail = incarnation.driver.pause()
         incarnation.replaced = True
         with self._lock:
@@ -191,10 +192,11 @@ class Supervisor:
         while self.progress.busy():
             self._wake.wait(POLL)
 
-    def _give_up(self, error: str | None) -> JobOutcome:
+    def _give_up(self, last: Incarnation) -> JobOutcome:
         batch = self.progress.started_batch()
+        error = self.error_of(last.number) or f"the driver ended with exit code {last.code} before its input's end"
         self.record("driver.gave_up", {"batch": batch, "error": error})
-        return JobOutcome(finished=False, error=error or "the driver died without an exception in its log", batch=batch)
+        return JobOutcome(finished=False, error=error, batch=batch)
 
     def _give_up_hanging(self) -> JobOutcome:
         batch = self.progress.started_batch()

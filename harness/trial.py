@@ -8,12 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ..assertions import Evidence, FaultRecord, Reading, judge, save, truth
+import psycopg
+
+from ..assertions import Evidence, FaultRecord, Reading, SourceError, judge, save, truth
+from ..assertions.kafka import ObservationError
 from ..assertions.source import write_workload
 from ..faults import Fault, Point, format_fault
 from . import checkpoint
 from .act import Acted, act
-from .environments.base import Environment
+from .environments.base import Environment, Unavailable
 from .errors import SinkError
 from .journal import Journal
 from .settle import Settler
@@ -43,6 +46,13 @@ def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProce
     ``directory`` is the run directory and exists; all that the judgement is made of is kept there.
     Raises SinkError for the sink's own error before any fault, Unavailable for the environment's.
     """
+    try:
+        return _run(spec, environment, sink_process, directory)
+    except (SourceError, ObservationError, psycopg.Error) as error:
+        raise Unavailable(f"{_parts(environment)}{_line(error)}; see {directory / 'logs'}") from error
+
+
+def _run(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path) -> TrialResult:
     watch = Stopwatch()
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(directory / "journal.jsonl"))
@@ -57,7 +67,8 @@ def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProce
             acted = act(spec, environment, site, journal, directory, writing)
             acks = writing.result()
         _raise_own_error(spec, acted, directory)
-        settler = Settler(spec, environment, site, sink_process, journal, acted.broken)
+        broken = acted.broken + [f"{one.part} ended by itself: {one.detail}" for one in environment.failures()]
+        settler = Settler(spec, environment, site, sink_process, journal, broken)
         with watch.stage("settle"):
             settlement = settler.settle(acted.outcome.finished)
             readings = settler.read()
@@ -81,6 +92,15 @@ def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProce
             sink_process.call("cleanup", site.targets["harness"])
         events = journal.events()
     return TrialResult(spec, verdict, stages(watch.seconds, events), environment.versions(), directory, events)
+
+
+def _parts(environment: Environment) -> str:
+    """Which parts of the environment have ended by themselves, for the front of an error."""
+    return "".join(f"{failure.part} ended by itself ({failure.detail}): " for failure in environment.failures())
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def fault_record(fault: Fault) -> FaultRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..causes import hand_over_story, repeated_tasks, replayed_by, told, written_by
+from ..causes import befallen, hand_over_story, repeated_tasks, replayed_by, told, written_by
 from ..model import Anomaly, Evidence
 from ..relations import SAME, locate, select
 from ._records import distinct, first_records, place
@@ -44,4 +44,5 @@ def _cause(batch: int, evidence: Evidence) -> str:
         return "; ".join([f"{story}: replay by {by}", *tasks])
     if tasks:
         return f"{story}, but {'; '.join(tasks)}: rows of several attempts are visible"
-    return f"{story}, and no attempt of a task was seen twice: the sink itself wrote these rows more than once"
+    once = f"{story}{befallen(batch, evidence)}"
+    return f"{once}; no attempt of a task was seen twice: the sink itself wrote these rows more than once"

@@ -136,7 +136,10 @@ class Environment(Protocol):
     def start_process(self, spec: ProcessSpec) -> Running: ...
 
     def job_processes(self, trial: str | None = None) -> list[str]:
-        """References of processes of a trial's job (None: of any) that still run: drivers, executors, Python workers."""
+        """Processes of a trial's job (None: of any) that still run: drivers, executors, Python workers."""
+
+    def executors(self) -> list[str]:
+        """The executors that run apart from the driver; none on ``local[n]``."""
 
     def injector_host(self) -> str:
         """The address that the injector must bind to be reached by probes, and by nobody outside."""

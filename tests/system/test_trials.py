@@ -10,7 +10,13 @@ from onceproof.harness.spec import TrialResult
 
 Run = Callable[..., TrialResult]
 
-EVERY_SINK = ["batch.offsets:after", "sink.write:before", "sink.write:after", "batch.commit:before", "batch.commit:after"]
+EVERY_SINK = [
+    "batch.offsets:after",
+    "sink.write:before",
+    "sink.write:after",
+    "batch.commit:before",
+    "batch.commit:after",
+]
 TWO_PHASE = ["task.commit:before", "task.commit:after", "sink.commit:before", "sink.commit:after"]
 CORRECT = ["postgres_upsert", "postgres_ledger", "kafka_transactional"]
 

@@ -31,7 +31,9 @@ pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Quer
 
 
 def test_without_the_sink_the_last_exception_counts(tmp_path: Path) -> None:
-    log = written(tmp_path, "java.io.IOException: first\nCaused by: java.lang.IllegalStateException: last\n  at x.y(Z.java)\n")
+    log = written(
+        tmp_path, "java.io.IOException: first\nCaused by: java.lang.IllegalStateException: last\n  at x.y(Z.java)\n"
+    )
     assert error_in(log, SINK) == "java.lang.IllegalStateException: last"
 
 

@@ -48,5 +48,32 @@ def test_a_batch_with_one_task_has_no_point_with_one_task_alone() -> None:
     assert not [one for one in sweep(single, 1, "phases") if "hold" in one.text]
 
 
+def stage(number: int, tasks: int) -> list[dict[str, Any]]:
+    """All tasks of a stage begin, then all end."""
+    return [
+        point("task.run", edge, batch=1, stage=number, partition=task)
+        for edge in ("before", "after")
+        for task in range(tasks)
+    ]
+
+
+def alone(trace: list[dict[str, Any]]) -> list[str]:
+    return [one.text for one in sweep(trace, 1, "phases") if "hold" in one.text]
+
+
+def test_each_stage_of_a_batch_is_swept_with_one_task_alone() -> None:
+    assert alone([*stage(4, 3), *stage(5, 1), *stage(6, 2)]) == [
+        "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)",
+        "task.run:after[batch=1]#5 -> kill(driver) with hold(task.run:before[batch=1]#6)",
+    ]
+
+
+def test_a_stage_that_begins_while_another_one_runs_has_no_point_with_one_task_alone() -> None:
+    one, other = stage(4, 2), stage(5, 2)
+    assert alone([*one[:2], *other, *one[2:]]) == [
+        "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
+    ]
+
+
 def test_all_are_the_phases_and_the_lines() -> None:
     assert len(sweep(TRACE, 1)) == len(sweep(TRACE, 1, "phases")) + len(sweep(TRACE, 1, "lines"))

@@ -20,6 +20,9 @@ from .host import Host, inherited
 from .options import LocalOptions
 from .services import LocalServices, Services
 
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+"""The main class of an executor's JVM."""
+
 BESIDE = "ONCEPROOF_BESIDE"
 """Environment variable of a process beside the job and of all that it starts."""
 
@@ -106,6 +109,9 @@ class LocalEnvironment:
         marked = [row.pid for row in processes.table().values() if row.alive and self._of_a_job(row.pid)]
         found = sorted({*executors, *marked})
         return [reference(pid) for pid in found if trial is None or _trial_of(pid) in ("", trial)]
+
+    def executors(self) -> list[str]:
+        return [reference(pid) for pid in self.services.executor_pids() if EXECUTOR in processes.command(pid)]
 
     def injector_host(self) -> str:
         return LOOPBACK
