@@ -33,10 +33,12 @@ def hand_over_story(batch: int, evidence: Evidence) -> str:
 
 def _then(found: Sequence[HandOver], evidence: Evidence) -> str:
     names = driver_names(found)
-    parts = [names[0]]
+    parts, before = [names[0]], list[str]()
     for (earlier, later), name in zip(pairwise(found), names[1:], strict=True):
         between = disturbances(evidence.journal, evidence.faults, earlier.index, later.index)
-        parts.append(f"then {name}" + (f" after {' and '.join(between)}" if between else ""))
+        what = "the same" if between == before else " and ".join(between)
+        parts.append(f"then {name}" + (f" after {what}" if between else ""))
+        before = between
     return ", ".join(parts)
 
 
@@ -101,9 +103,13 @@ def written_by(batch: int | None, evidence: Evidence) -> str:
 
 
 def committed_story(batch: int, evidence: Evidence) -> str:
-    """``the engine recorded batch 1 as done``, with what befell the job while the batch was with the sink."""
+    """``the engine recorded it as done``, with what befell the job while the batch was with the sink, and after it."""
     done = commits(evidence.journal, batch)
-    return befallen(batch, evidence) + ("; the engine recorded it as done" if done else "")
+    if not done:
+        return befallen(batch, evidence)
+    after = disturbances(evidence.journal, evidence.faults, evidence.journal.index(done[0]), None)
+    then = f", before {' and '.join(after)}" if after else ""
+    return f"{befallen(batch, evidence)}; the engine recorded it as done{then}"
 
 
 def befallen(batch: int, evidence: Evidence) -> str:

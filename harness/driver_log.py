@@ -13,6 +13,13 @@ EXCEPTION = re.compile(
 )
 
 
+ANY_EXCEPTION = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:: .*)?)$")
+"""The line that ends a Python traceback, whatever the exception's class is called (psycopg.errors.UniqueViolation)."""
+
+MARKS = re.compile(r"^\s|^[~^]+$|^$")
+"""Lines of a traceback before its end: frames, code and marks, which PySpark's error texts shift to the left."""
+
+
 def error_in(log: Path, sink: Path) -> str | None:
     """The last exception that passed through the sink's file, else the last one at all; None if there is none."""
     try:
@@ -22,15 +29,18 @@ def error_in(log: Path, sink: Path) -> str | None:
     lines = text.splitlines()
     inside = [number for number, line in enumerate(lines) if f'File "{sink}"' in line]
     if inside:
-        found = _first(lines[inside[-1] + 1 :])
+        found = _end_of_traceback(lines[inside[-1] + 1 :])
         if found:
             return found
-    return _first(list(reversed(lines)))
+    return next((found for line in reversed(lines) if (found := _exception(line, EXCEPTION))), None)
 
 
-def _first(lines: list[str]) -> str | None:
-    for line in lines:
-        match = EXCEPTION.match(line)
-        if match:
-            return match.group(1).strip()[:500]
-    return None
+def _end_of_traceback(lines: list[str]) -> str | None:
+    """The exception behind a frame: the first line that is none of the traceback's own."""
+    end = next((line for line in lines if not MARKS.match(line)), "")
+    return _exception(end, ANY_EXCEPTION)
+
+
+def _exception(line: str, pattern: re.Pattern[str]) -> str | None:
+    match = pattern.match(line)
+    return match.group(1).strip()[:500] if match else None

@@ -14,7 +14,7 @@ from types import TracebackType
 from ..assertions import Guarantee, Workload
 from ..faults import Plan, PlanError, ResolvedPlan, parse_located, resolve
 from .environments.base import Environment
-from .environments.holder import attach
+from .environments.holder import attach, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .record import write_trial
@@ -73,6 +73,12 @@ def open_environment(place: Place) -> Environment:
     return open_local(options)
 
 
+def master_of(place: Place) -> str:
+    """The Spark master that trials will have: that of the environment which they are attached to, or the place's."""
+    held = {one.name: one.master for one in environments()} if place.attach else {}
+    return held.get(place.attach or "", place.master)
+
+
 class Session:
     """Owns an environment, or is attached to one, and keeps it warm between its trials.
 
@@ -114,7 +120,9 @@ class Session:
 
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
-        plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._place.master, trace=request.trace)
+        plan, resolved = resolve_plan(
+            request.plan, find_sink(request.sink), master_of(self._place), trace=request.trace
+        )
         directory = new_run_directory(self._place.runs, request.directory)
         sink = self.load(request.sink)
         self.environment.provide({"kafka", *sink.services} - {"directory"})

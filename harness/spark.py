@@ -1,38 +1,17 @@
-"""The installation of Spark behind the job's interpreter, and the configuration that its JVMs are started with."""
+"""The installation of Spark behind the job's interpreter."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from .environments.base import Unavailable
-from .java import Java
-
-if TYPE_CHECKING:
-    from .artifacts import Artifacts
-
-Role = Literal["driver", "executor"]
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """JVM options that shorten a start: C1 only, the smallest collector, class-data sharing. An archive is bound to the
 collector it was made with, so whoever makes one and whoever uses one take these options from here."""
-
-QUIET = ("-Xlog:disable", "-Xlog:all=warning:stderr")
-"""The JVM prints its own warnings (an archive that does not fit, for instance) on stdout, which belongs to the job."""
-
-CONF_NAME = "conf:"
-"""Name of the generated configuration directory.
-
-Spark's launcher puts SPARK_CONF_DIR on the class path, and HotSpot refuses a class-data archive when a directory on the
-class path is not empty. The launcher splits the value at the path separator (AbstractCommandBuilder.addToClassPath), so
-what reaches the class path is ``.../conf``, which does not exist and is ignored; whoever reads the variable as a
-directory still finds ``.../conf:/spark-defaults.conf``.
-"""
 
 _ASK = """
 import importlib.util, json, os
@@ -79,115 +58,3 @@ def spark_of(python: str) -> SparkInstall:
     if home is None:
         raise NoSpark(f"pyspark {version} of {python} brings no Spark ({package}/jars is missing): {mend}")
     return SparkInstall(home=home, version=version, python=python)
-
-
-def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]:
-    """Spark properties for a quick start, with the Kafka connector on the class path of driver and executors.
-
-    No UI, two shuffle partitions, no generated code, C1, SerialGC, UTC, and the class-data archive if ``onceproof
-    setup`` has made it.
-    """
-    return base_properties(spark, artifacts) | {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        # For a few hundred rows, compiling Java code takes longer than interpreting the plan.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
-        "spark.executor.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
-    }
-
-
-def base_properties(spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]:
-    """What every trial needs, lean or not: the connector's jars, and UTC.
-
-    The jars are given as class path, not as ``spark.jars``: the application class loader has them then, so that a
-    class-data archive covers them.
-    """
-    connector = os.pathsep.join(str(jar) for jar in artifacts.connector_jars(spark.version))
-    return {
-        "spark.driver.extraClassPath": connector,
-        "spark.executor.extraClassPath": connector,
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.sql.session.timeZone": "UTC",
-    }
-
-
-def java_options(java: Java, spark: SparkInstall, artifacts: Artifacts) -> list[str]:
-    """Options of a lean driver or executor JVM, quoted for Spark's ``extraJavaOptions``."""
-    archive = artifacts.spark_archive(java, spark)
-    shared = [quoted(f"-XX:SharedArchiveFile={archive}")] if archive else []
-    return [*QUICK_START, *shared, *QUIET, "-Duser.timezone=UTC"]
-
-
-def add_java_options(properties: Mapping[str, str], role: Role, *options: str) -> dict[str, str]:
-    """The properties with ``options`` (each one word; quoted here) behind the role's ``extraJavaOptions``."""
-    key = f"spark.{role}.extraJavaOptions"
-    present = [properties[key]] if properties.get(key) else []
-    return dict(properties) | {key: " ".join([*present, *map(quoted, options)])}
-
-
-def quoted(option: str) -> str:
-    """One JVM option as a word of ``extraJavaOptions``, which Spark splits like a shell would (parseOptionString)."""
-    if not any(character in option for character in " \t\"'\\"):
-        return option
-    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def write_conf_dir(
-    directory: Path,
-    properties: Mapping[str, str],
-    log4j: str,
-    java: Java | None = None,
-    spark: SparkInstall | None = None,
-    artifacts: Artifacts | None = None,
-) -> dict[str, str]:
-    """Write a configuration below ``directory`` and return the environment variables for ``python job.py``.
-
-    ``log4j`` is the text of a log4j2 properties file; it applies to the driver's JVM and to executors on the same
-    machine. Nothing else in ``directory`` is touched; it is made if it is missing. With ``java`` and ``spark`` the
-    variables name them too, so that those of the user's shell do not count; with ``artifacts`` as well, the short-lived
-    JVM that Spark's launcher runs to build the command line starts from its own archive (0.1 s each time).
-    """
-    conf = directory / CONF_NAME
-    conf.mkdir(parents=True, exist_ok=True)
-    logging = directory / "log4j2.properties"
-    logging.write_text(log4j, encoding="utf-8")
-    for role in ("driver", "executor"):
-        properties = add_java_options(properties, role, f"-Dlog4j2.configurationFile={logging.as_uri()}")
-    (conf / "spark-defaults.conf").write_text(defaults_text(properties), encoding="utf-8")
-    variables = {
-        "SPARK_CONF_DIR": str(conf),
-        "SPARK_LAUNCHER_OPTS": " ".join(_launcher_options(java, spark, artifacts)),
-        "TZ": "UTC",
-    }
-    if java:
-        variables["JAVA_HOME"] = str(java.home)
-    if spark:
-        variables |= {
-            "SPARK_HOME": str(spark.home),
-            "PYSPARK_PYTHON": spark.python,
-            "PYSPARK_DRIVER_PYTHON": spark.python,
-        }
-    return variables
-
-
-def _launcher_options(java: Java | None, spark: SparkInstall | None, artifacts: Artifacts | None) -> list[str]:
-    archive = artifacts.launcher_archive(java, spark) if artifacts and java and spark else None
-    # The shell script spark-class splits this variable at blanks and knows no quotes.
-    fits = archive is not None and not any(character.isspace() for character in str(archive))
-    return [*QUICK_START, "-Xlog:disable", *([f"-XX:SharedArchiveFile={archive}"] if fits else [])]
-
-
-def defaults_text(properties: Mapping[str, str]) -> str:
-    """The text of a ``spark-defaults.conf``: the format of java.util.Properties, read as UTF-8."""
-    return "".join(f"{_escaped(key, ' :=#!')} {_escaped(value, '')}\n" for key, value in sorted(properties.items()))
-
-
-def _escaped(text: str, special: str) -> str:
-    text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    for character in special:
-        text = text.replace(character, "\\" + character)
-    return "\\" + text if text.startswith(" ") else text

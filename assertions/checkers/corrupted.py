@@ -32,14 +32,14 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
         return None
     located = locate(found, evidence)
     batches = distinct(located, "batch")
-    stories = told(batches, (_cause(batch, evidence) for batch in batches))
+    stories = told(batches, (_cause(batch, located, evidence) for batch in batches))
     return Anomaly(
         kind="corrupted",
         count=found.num_rows,
         records=[_record(row, evidence) for row in first_records(located)],
         batches=batches,
         partitions=distinct(located, "partition"),
-        causes=[_columns(located), *stories],
+        causes=stories or [_columns(located)],
     )
 
 
@@ -53,9 +53,12 @@ def _record(row: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
 
 
 def _columns(located: pa.Table) -> str:
+    """``other than written: value in 3 rows, payload in 1 rows``"""
     differing = {name: pc.sum(located[f"differs_{name}"]).as_py() for name in COLUMNS}
-    return "other than written: " + ", ".join(f"{name} in {count} rows" for name, count in differing.items() if count)
+    named = ", ".join(f"{name} in {count} rows" for name, count in differing.items() if count)
+    return f"other than written: {named}"
 
 
-def _cause(batch: int, evidence: Evidence) -> str:
-    return f"{hand_over_story(batch, evidence)}; written by {written_by(batch, evidence)}"
+def _cause(batch: int, located: pa.Table, evidence: Evidence) -> str:
+    columns = _columns(located.filter(pc.equal(located["batch"], batch)))
+    return f"{hand_over_story(batch, evidence)}; {columns}; written by {written_by(batch, evidence)}"

@@ -44,5 +44,5 @@ def _cause(batch: int, evidence: Evidence) -> str:
         return "; ".join([f"{story}: replay by {by}", *tasks])
     if tasks:
         return f"{story}, but {'; '.join(tasks)}: rows of several attempts are visible"
-    once = f"{story}{befallen(batch, evidence)}"
-    return f"{once}; no attempt of a task was seen twice: the sink itself wrote these rows more than once"
+    fell = befallen(batch, evidence)
+    return f"{story}{fell}, and no attempt of a task was seen twice: the sink itself wrote these rows more than once"

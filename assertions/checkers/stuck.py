@@ -15,12 +15,12 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
         return None
     batch = next((event.get("batch") for event in evidence.journal if event["event"] == "driver.gave_up"), None)
     after = disturbances(evidence.journal, evidence.faults, 0, None)
-    story = f"{hand_over_story(batch, evidence)}; " if batch is not None else ""
     befell = f"after {' and '.join(after[:3])} " if after else ""
+    story = f"{hand_over_story(batch, evidence)}; " if batch is not None else befell
     return Anomaly(
         kind="stuck",
         count=1,
         records=[{"batch": batch, "error": evidence.stuck} if batch is not None else {"error": evidence.stuck}],
         batches=[] if batch is None else [batch],
-        causes=[f"{story}{befell}it never got past it: {evidence.stuck}"],
+        causes=[f"{story}it never got past it: {evidence.stuck}"],
     )

@@ -25,7 +25,8 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from ..java import Java
-from ..spark import QUICK_START, SparkInstall, lean_properties, write_conf_dir
+from ..spark import QUICK_START, SparkInstall
+from ..spark_conf import lean_properties, write_conf_dir
 from . import Artifacts
 from .errors import ArtifactError, of_storage
 from .keys import archive_path, broker_key, launcher_key, spark_key

@@ -18,7 +18,7 @@ from ..reports.sweep import SweepReport
 from ..run_directories import new_run_directory
 from ..session import Request, Session
 from ..sinks import find_sink, shape
-from .options import PlaceOptions, WorkloadOptions
+from .options import Json, PlaceOptions, WorkloadOptions
 from .options import claim as claim_of
 from .run import EXIT
 from .signals import as_interrupt
@@ -40,7 +40,7 @@ def certify(
     run_directory: Annotated[
         Path | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
     ] = None,
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    json: Json = False,
     place: PlaceOptions = PlaceOptions(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
 ) -> int:

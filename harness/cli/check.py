@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 from ...assertions import judge, load, verdict_as_json
 from ..errors import UsageError
 from ..reports.trial import print_verdict
+from .options import Json
 from .options import claim as claim_of
 from .run import EXIT
 
@@ -25,7 +26,7 @@ def check(
     /,
     *,
     claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the one of the run")] = None,
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    json: Json = False,
 ) -> int:
     """Judge a stored run again from its run directory, without Spark or Kafka; gives the same verdict.
 

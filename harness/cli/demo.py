@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from ...assertions import Outcome
+from ...assertions import Outcome, Workload
 from ..certificate import certificate_as_json, write_certificate
 from ..certify import Certificate, certify
 from ..errors import BROKE, HELD, INCONCLUSIVE
@@ -17,9 +17,12 @@ from ..reports.side_by_side import side_by_side
 from ..reports.sweep import SweepReport
 from ..run_directories import RUNS, new_run_directory
 from ..session import Place, Request, Session
+from .options import Json
 from .signals import as_interrupt
 
 SINKS = ("kafka_append", "postgres_upsert", "kafka_transactional")
+BATCHES = 3
+"""One before the batch at which the faults strike, and one after it."""
 
 
 def register(app: App) -> None:
@@ -28,8 +31,8 @@ def register(app: App) -> None:
 
 def demo(
     *,
-    parallel: Annotated[int, Parameter(help="trials run side by side")] = 2,
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    parallel: Annotated[int, Parameter(help="trials run side by side")] = 3,
+    json: Json = False,
 ) -> int:
     """Certify three reference sinks at each step of the commit protocol, and show side by side where each holds.
 
@@ -45,7 +48,7 @@ def demo(
             report.start(sink)
             certificate = certify(
                 session,
-                Request(sink=sink),
+                Request(sink=sink, workload=Workload(batches=BATCHES)),
                 directory / sink,
                 kind="phases",
                 parallel=parallel,

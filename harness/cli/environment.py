@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from ..environments import holder
 from ..environments.local import LocalOptions
 from ..errors import HELD, UNAVAILABLE, UsageError
 from ..setup_steps import setup as run_setup
-from .options import PlaceOptions
+from .options import Json, PlaceOptions
 
 
 def register(app: App) -> None:
@@ -24,16 +25,22 @@ def register(app: App) -> None:
         app.command(command)
 
 
-def setup(*, python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None) -> int:
+def setup(
+    *,
+    python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
+    json: Json = False,
+) -> int:
     """Fetch the pinned Java artifacts and make the class archives that start JVMs quickly. Quick the second time."""
-    run_setup(python=python, report=print)
+    ready = run_setup(python=python, progress=not json, report=_to_stderr if json else print)
+    if json:
+        print(json_module.dumps(asdict(ready), indent=2, default=str))
     return HELD
 
 
 def doctor(
     *,
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    json: Json = False,
 ) -> int:
     """Say what is here, what is missing, and the mend for each. Exit code 4 when something needed is missing."""
     checks = diagnose(python)
@@ -53,7 +60,7 @@ def up(
     name: Annotated[str, Parameter(help="what to call the environment")] = "default",
     ttl: Annotated[float, Parameter(help="minutes after which it ends by itself")] = 240.0,
     place: PlaceOptions = PlaceOptions(),  # noqa: B008
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    json: Json = False,
 ) -> int:
     """Start an environment that stays until 'onceproof down': trials use it with --attach NAME.
 
@@ -74,8 +81,12 @@ def up(
     return HELD
 
 
-def down(*, name: Annotated[str, Parameter(help="the environment's name")] = "default") -> int:
+def down(*, name: Annotated[str, Parameter(help="the environment's name")] = "default", json: Json = False) -> int:
     """End an environment that 'onceproof up' started."""
     holder.down(name)
-    print(f"environment {name} is down")
+    print(json_module.dumps({"name": name, "down": True}) if json else f"environment {name} is down")
     return HELD
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -16,8 +16,7 @@ from rich.table import Column, Table
 from ...faults import phases_of, render_catalogue
 from ..errors import HELD
 from ..sinks import JOBS, find_sink, reference_sinks, shape
-
-Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
+from .options import Json
 
 
 def register(app: App) -> None:

@@ -15,6 +15,8 @@ from ..errors import UsageError
 from ..run_directories import RUNS
 from ..session import Place
 
+Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
+
 PLACE = Group("Environment")
 INPUT = Group("Workload")
 CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]

@@ -12,6 +12,7 @@ from ...faults import PlanError, format_plan, parse
 from ..errors import HELD, UsageError
 from ..session import resolve_plan
 from ..sinks import find_sink
+from .options import Json
 from .run import plan_text
 
 
@@ -28,7 +29,7 @@ def check(
     file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     sink: Annotated[str | None, Parameter(help="hold the plan against this sink too")] = None,
     master: Annotated[str, Parameter(help="the Spark master that it is meant for")] = "local[2]",
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    json: Json = False,
 ) -> int:
     """Check a plan: its form, and with --sink whether that sink has its phases. Nothing is started.
 

@@ -12,9 +12,9 @@ from ...assertions import Outcome
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..record import trial_as_json
 from ..reports.trial import print_trial
-from ..session import Request, Session, resolve_plan
+from ..session import Request, Session, master_of, resolve_plan
 from ..sinks import find_sink
-from .options import PlaceOptions, WorkloadOptions
+from .options import Json, PlaceOptions, WorkloadOptions
 from .options import claim as claim_of
 from .signals import as_interrupt
 
@@ -32,7 +32,7 @@ def run(
     plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
     run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
-    json: Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")] = False,
+    json: Json = False,
     place: PlaceOptions = PlaceOptions(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
 ) -> int:
@@ -60,7 +60,7 @@ def run(
         settle_deadline=place.settle_deadline,
         directory=run_directory,
     )
-    resolve_plan(request.plan, find_sink(sink), place.master)
+    resolve_plan(request.plan, find_sink(sink), master_of(place.place()))
     with as_interrupt(), Session(place.place()) as session:
         result = session.trial(request)
     if json:

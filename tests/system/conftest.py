@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-
+from command import Command
 from onceproof.assertions import Guarantee
 from onceproof.harness.environments.base import Environment
 from onceproof.harness.session import Place, Request, Session
 from onceproof.harness.spec import TrialResult
-
-ONCEPROOF = (sys.executable, "-m", "onceproof.harness.cli")
 
 
 @pytest.fixture(scope="session")
@@ -43,33 +36,7 @@ def trial(session: Session) -> Callable[..., TrialResult]:
     return run
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture
-def onceproof(tmp_path: Path) -> Callable[..., Ended]:
+def onceproof(tmp_path: Path) -> Command:
     """Runs the command line in an empty directory, as a user does."""
-
-    def run(*arguments: str, timeout: float = 120, env: dict[str, str] | None = None) -> Ended:
-        done = subprocess.run(
-            [*ONCEPROOF, *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env={**os.environ, **(env or {})},
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout, done.stderr)
-
-    return run
+    return Command(tmp_path)

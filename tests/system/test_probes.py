@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,15 +14,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import psutil
 import pyspark
 import pytest
+from onceproof.assertions import kafka
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
 from onceproof.faults.probes.jvm import RULES
 from onceproof.faults.probes.rule import Side
 from onceproof.harness.artifacts import Artifacts
+from onceproof.harness.environments.base import ProbePoint
+from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 BATCHES = 3
@@ -384,62 +386,20 @@ def test_a_driver_whose_injector_is_gone_dies_at_once_without_its_atexit(start: 
     assert journal.points("sink.write")[-1]["edge"] == "before", "the harness was gone in mid-batch"
 
 
-@dataclass
-class Broker:
-    """A KRaft broker on its own, with the agent and ``script``."""
-
-    root: Path
-    script: str
-    port: int = 0
-    process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Broker:
-        with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
-            self.port, controller = first.getsockname()[1], second.getsockname()[1]
-        settings = {
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
-            "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "log.dirs": self.root / "data",
-            "offsets.topic.replication.factor": 1,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.min.isr": 1,
-            "transaction.state.log.num.partitions": 1,
-        }
-        file = self.root / "server.properties"
-        file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        (self.root / "broker.btm").write_text(self.script)
-        java = ["java", "-Xmx256m", *LEAN.split(), "-cp", os.pathsep.join(map(str, artifacts().broker_classpath()))]
-        identity = "4L6g3nShT-eMCtK--X86sw"
-        log = (self.root / "broker.log").open("w")
-        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(file)]
-        subprocess.run(formatted, check=True, stdout=log, stderr=log, timeout=60)
-        agent = f"-javaagent:{artifacts().byteman()}=script:{self.root / 'broker.btm'}"
-        command = [java[0], agent, *java[1:], "kafka.Kafka", str(file)]
-        self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        assert wait_until(self.serves, 60), (self.root / "broker.log").read_text()[-2000:]
-        return self
-
-    def serves(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-            return True
-        return False
-
-    def __exit__(self, *exception: object) -> None:
-        if self.process:
-            self.process.kill()
-            self.process.wait(10)
+@pytest.fixture(scope="module")
+def armed() -> Iterator[LocalEnvironment]:
+    """An environment whose broker may be armed: it is restarted for that."""
+    environment = open_local(LocalOptions())
+    try:
+        environment.provide(["kafka"])
+        yield environment
+    finally:
+        environment.close()
 
 
-def transact(broker: Broker, transactional_id: str, *, commit: bool = True) -> None:
+def transact(bootstrap: str, transactional_id: str, *, commit: bool = True) -> None:
     """One transaction with one row."""
-    import confluent_kafka
-
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": f"127.0.0.1:{broker.port}", "transactional.id": transactional_id}
-    )
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"row")
@@ -447,11 +407,9 @@ def transact(broker: Broker, transactional_id: str, *, commit: bool = True) -> N
     (producer.commit_transaction if commit else producer.abort_transaction)(60)
 
 
-def committed(broker: Broker) -> None:
+def committed(bootstrap: str) -> None:
     """Wait until the topic's first row is visible: the client's commit is answered before the markers are sent."""
-    import confluent_kafka
-
-    settings = {"bootstrap.servers": f"127.0.0.1:{broker.port}", "group.id": "g", "isolation.level": "read_committed"}
+    settings = {"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed"}
     consumer = confluent_kafka.Consumer(settings)
     consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
     message = consumer.poll(30)
@@ -460,32 +418,32 @@ def committed(broker: Broker) -> None:
     assert message.error() is None
 
 
-def test_a_broker_reports_prepared_transactions_only_behind_its_gate(tmp_path: Path, journal: Journal) -> None:
-    gate = tmp_path / "gate"
-    with contextlib.ExitStack() as stack:
-        injector = Injector(parse("txn.prepare:after[result=abort] -> delay(1m)"), Killer(), journal.record)
-        stack.enter_context(injector)
-        script = script_for("broker", ["txn.prepare"], injector, gate)
-        broker = stack.enter_context(Broker(tmp_path, script))
-        assert broker.process
-        transact(broker, "workload")
-        committed(broker)
+def test_a_broker_reports_prepared_transactions_only_behind_its_gate(armed: LocalEnvironment, journal: Journal) -> None:
+    bootstrap = str(armed.addresses("harness").kafka)
+    kafka.create_topics(bootstrap, {"t": 1})
+    with Injector(parse("txn.prepare:after[result=abort] -> delay(1m)"), Killer(), journal.record) as injector:
+        rules_of_broker = script_for("broker", ["txn.prepare"], injector, armed.broker_gate())
+        point = ProbePoint(injector.host, injector.port, injector.token)
+        armed.arm_brokers(rules_of_broker, point)
+        armed.arm_brokers(None, None)
+        transact(bootstrap, "workload")
+        committed(bootstrap)
         assert journal.points("txn.prepare") == []
-        gate.touch()
-        transact(broker, "job-1")
+        armed.arm_brokers(rules_of_broker, point)
+        transact(bootstrap, "job-1")
         journal.wait_for("point")
-        [point] = journal.points("txn.prepare")
-        assert (point["transactional_id"], point["result"], point["edge"]) == ("job-1", "commit", "after")
-        assert (point["role"], point["process"]) == ("broker", f"local:{broker.process.pid}")
-        aborting = threading.Thread(target=transact, args=(broker, "job-2"), kwargs={"commit": False})
+        [prepared] = journal.points("txn.prepare")
+        assert (prepared["transactional_id"], prepared["result"], prepared["edge"]) == ("job-1", "commit", "after")
+        assert prepared["role"] == "broker"
+        assert armed.broker_of(prepared["process"]) == 1
+        aborting = threading.Thread(target=transact, args=(bootstrap, "job-2"), kwargs={"commit": False})
         aborting.start()
         journal.wait_for("fault.reached")
-        gate.unlink()
-        injector.__exit__(None, None, None)
-        aborting.join(60)
-        assert not aborting.is_alive()
-        transact(broker, "job-3")
-        assert broker.process.poll() is None, "a broker goes on without its injector"
+        armed.arm_brokers(None, None)
+    aborting.join(60)
+    assert not aborting.is_alive()
+    transact(bootstrap, "job-3")
+    assert armed.failures() == [], "a broker goes on without its injector"
 
 
 def test_a_python_line_whose_injector_is_gone_kills_the_whole_driver_before_any_atexit(

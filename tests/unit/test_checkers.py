@@ -79,6 +79,17 @@ def test_lost_rows_of_a_swallowed_error_name_the_error() -> None:
     ]
 
 
+def test_lost_rows_of_a_batch_that_was_recorded_before_the_kill_name_the_kill() -> None:
+    paper = Paper().start().batches(1, 0, 1).killed_here().exited(1, -9, planned=True)
+    paper.start(2).batches(2, 2, 3, 4).exited(2)
+    plan = fault("batch.commit:after[batch=1] -> kill(driver)")
+    anomaly = only(evidence(everything_but(BATCH_1), paper, plan), "lost")
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink once (driver local:1); the engine recorded it as done, before kill(driver) "
+        f"at batch.commit:after[batch=1]; {len(BATCH_1)} of its rows are missing (handed to driver local:1)"
+    ]
+
+
 def test_lost_rows_of_a_replayed_batch_name_all_candidates() -> None:
     [cause] = only(evidence(everything_but(BATCH_1), killed_in_batch_1(), LANDED), "lost").causes
     assert cause.endswith("(handed to one of: driver local:1, driver local:2)")
@@ -117,6 +128,17 @@ def test_duplicates_without_a_replay_are_the_sinks_own() -> None:
         "the sink itself wrote these rows more than once"
     ]
     assert anomaly.records[0]["written_by"] == "driver local:1"
+
+
+def test_duplicates_of_a_swallowed_error_name_the_error() -> None:
+    plan = fault("line[sink.py:9][batch=1] -> fail")
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).point("line", None, 1, 1, file="sink.py", line=9)
+    paper.reached_last().fired("fail").finish(1, 1).batches(1, 2, 3, 4).exited()
+    anomaly = only(evidence(everything_and(BATCH_1), paper, plan), "duplicated")
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink once (driver local:1); fail at line[sink.py:9][batch=1] fell into it, and no "
+        "attempt of a task was seen twice: the sink itself wrote these rows more than once"
+    ]
 
 
 def test_duplicates_of_a_repeated_task_name_its_attempts() -> None:
@@ -197,7 +219,10 @@ def test_a_known_row_with_another_value_is_corrupted(change: dict[str, Any]) -> 
     assert (anomaly.count, anomaly.batches) == (1, [1])
     assert record["seen"] == change
     assert list(record["expected"]) == list(change)
-    assert anomaly.causes[0] == f"other than written: {next(iter(change))} in 1 rows"
+    assert anomaly.causes == [
+        f"batch 1 was handed to the sink once (driver local:1); other than written: {next(iter(change))} in 1 rows; "
+        "written by driver local:1"
+    ]
 
 
 def test_two_rows_of_an_id_that_differ_are_corrupted_and_not_duplicated() -> None:
@@ -224,8 +249,22 @@ def test_a_job_that_never_gets_past_a_batch_is_stuck() -> None:
     paper.add("driver.gave_up", batch=1, error="E: no")
     anomaly = only(evidence(None, paper, LANDED, input_committed=False, stuck="E: no"), "stuck")
     assert (anomaly.count, anomaly.batches) == (1, [1])
-    assert anomaly.causes[0].startswith("batch 1 was handed to the sink twice (driver local:1, then driver local:2")
-    assert anomaly.causes[0].endswith("it never got past it: E: no")
+    assert anomaly.causes == [
+        "batch 1 was handed to the sink twice (driver local:1, then driver local:2 after kill(driver) at "
+        "sink.commit:after[batch=1]); it never got past it: E: no"
+    ]
+
+
+def test_what_befell_a_batch_again_and_again_is_told_once() -> None:
+    paper = Paper().start().hand_over(1, 1).killed_here()
+    for run in (2, 3, 4):
+        paper.start(run).hand_over(run, 1).exited(run, 1, error="E: no")
+    paper.add("driver.gave_up", batch=1, error="E: no")
+    [cause] = only(evidence(None, paper, LANDED, input_committed=False, stuck="E: no"), "stuck").causes
+    assert cause.endswith(
+        "then driver local:3 after the driver's own end with code 1 (E: no), then driver local:4 after the same); "
+        "it never got past it: E: no"
+    )
 
 
 # --- together ---

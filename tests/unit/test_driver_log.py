@@ -30,6 +30,24 @@ pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Quer
     assert error_in(log, SINK) == "ValueError: boom"
 
 
+def test_an_exception_of_any_name_is_found_behind_frames_of_other_files_and_shifted_marks(tmp_path: Path) -> None:
+    log = written(
+        tmp_path,
+        f"""pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Traceback:
+  File "{SINK}", line 13, in write_batch
+    cursor.executemany(INSERT, rows)
+  ^^^^^^^^^^^^^^^^^
+  File "/lib/psycopg/cursor.py", line 148, in executemany
+    raise ex.with_traceback(None)
+^^^^^^^^^^^^^^^
+psycopg.errors.UniqueViolation: duplicate key value violates unique constraint "events_pkey"
+DETAIL:  Key (id)=(258) already exists.
+""",
+    )
+    found = error_in(log, SINK)
+    assert found == 'psycopg.errors.UniqueViolation: duplicate key value violates unique constraint "events_pkey"'
+
+
 def test_without_the_sink_the_last_exception_counts(tmp_path: Path) -> None:
     log = written(
         tmp_path, "java.io.IOException: first\nCaused by: java.lang.IllegalStateException: last\n  at x.y(Z.java)\n"

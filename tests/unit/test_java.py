@@ -11,14 +11,8 @@ from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.artifacts.keys import archive_path, broker_key, spark_key
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.java import Java, find_java, inspect
-from onceproof.harness.spark import (
-    SparkInstall,
-    add_java_options,
-    defaults_text,
-    lean_properties,
-    spark_of,
-    write_conf_dir,
-)
+from onceproof.harness.spark import SparkInstall, spark_of
+from onceproof.harness.spark_conf import add_java_options, defaults_text, lean_properties, write_conf_dir
 
 VECTOR = ("java.base", "jdk.incubator.vector")
 

@@ -14,7 +14,8 @@ from ...artifacts import Artifacts
 from ...guardian import Child
 from ...java import find_java
 from ...ports import LOOPBACK
-from ...spark import add_java_options, base_properties, lean_properties, spark_of, write_conf_dir
+from ...spark import spark_of
+from ...spark_conf import add_java_options, base_properties, lean_properties, write_conf_dir
 from ..base import DriverSpec, EffectError
 from .cluster import EXECUTOR_PROPERTIES
 from .host import inherited

@@ -1,0 +1,67 @@
+"""The command line as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ONCEPROOF = (sys.executable, "-m", "onceproof.harness.cli")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Command:
+    """Runs the command line in one directory."""
+
+    directory: Path
+
+    def __call__(
+        self,
+        *arguments: str,
+        timeout: float = 120,
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = ONCEPROOF,
+    ) -> Ended:
+        process = self.start(*arguments, env=env, command=command)
+        return self.end(process, timeout)
+
+    def start(
+        self, *arguments: str, env: Mapping[str, str] | None = None, command: Sequence[str] = ONCEPROOF
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*command, *arguments],
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(env or {})},
+        )
+
+    def end(self, process: subprocess.Popen[str], timeout: float = 120) -> Ended:
+        """Wait for its end; what takes longer is ended, and fails the test."""
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        return Ended(process.returncode, out, err)
