@@ -56,8 +56,17 @@ def replayed_by(batch: int, evidence: Evidence) -> str | None:
     found = hand_overs(evidence.journal, batch)
     if len(found) < 2:
         return None
+    if _replaced(found, evidence):
+        return "the driver that took the paused one's place, and the paused one went on later"
     restarted = found[0].process != found[-1].process
     return "the restarted driver" if restarted else "a new run in the same driver"
+
+
+def _replaced(found: Sequence[HandOver], evidence: Evidence) -> bool:
+    """Whether the first driver was not dead, but paused until later, when the last one was handed the batch."""
+    between = evidence.journal[found[0].index : found[-1].index]
+    actions = [str(event.get("action")) for event in between if event["event"] == "fault.fired"]
+    return any(action.startswith("pause(driver") and " until " in action for action in actions)
 
 
 def repeated_tasks(batch: int, evidence: Evidence) -> list[str]:

@@ -119,19 +119,24 @@ def disturbances(journal: Sequence[Event], faults: Sequence[FaultRecord], start:
             text
             for index, event in enumerate(journal)
             if start <= index and _before(index, end)
-            for text in [_disturbance(event, faults)]
+            for text in [_disturbance(event, faults, journal[index:])]
             if text
         )
     )
 
 
-def _disturbance(event: Event, faults: Sequence[FaultRecord]) -> str | None:
+def _disturbance(event: Event, faults: Sequence[FaultRecord], rest: Sequence[Event]) -> str | None:
     if event["event"] == "fault.fired":
         action = str(event.get("action", "a fault")).split(" until ")[0]
         return None if action.startswith("restart") else f"{action} at {place_of(event.get('fault'), faults)}"
-    if event["event"] == "driver.exited" and not event.get("planned") and event.get("code") != 0:
+    if event["event"] == "driver.exited" and not event.get("planned") and _too_early(event, rest):
         return f"the driver's own end with code {event.get('code')} ({event.get('error') or 'no exception found'})"
     return None
+
+
+def _too_early(exited: Event, rest: Sequence[Event]) -> bool:
+    """A driver that ends with code 0 is started again only if it left input behind."""
+    return exited.get("code") != 0 or any(event["event"] == "driver.started" for event in rest)
 
 
 def place_of(fault: object, faults: Sequence[FaultRecord]) -> str:

@@ -196,6 +196,8 @@ def _kill_driver(traces: Traces, action: tuple[str, str | None]) -> Replay:
 def _new_run(traces: Traces, start: int) -> Replay:
     """query.start, a moment, or a point outside of any batch."""
     required = "a new run of the same query starts"
+    if "run" not in traces.point and not runs(traces.journal, 0, start):
+        return Replay(required, None, "no run of the query had begun before: there was nothing to interrupt")
     for _, event in traces.new_points(start):
         return Replay(required, f"run {event['run']} started in {event.get('process')}")
     return Replay(required, None, "no other run was reported afterwards")
@@ -325,18 +327,37 @@ def _goes_on(traces: Traces, action: tuple[str, str | None]) -> Replay:
     for _, event in points(traces.journal, start):
         if event.get("process") == process or (run is not None and event.get("run") == run):
             return Replay(required, f"{event.get('process')} reported {event.get('phase')} afterwards")
-    if _clean_end(traces.journal, start):
-        return Replay(required, "the driver ended cleanly afterwards")
-    if _replaced_end(traces.journal, start):
-        return Replay(required, "the driver that had been replaced ended by itself afterwards")
+    end = _own_end(traces, start)
+    if end is not None:
+        return Replay(required, end)
     return Replay(required, None, f"{process} reported nothing afterwards")
 
 
-def _replaced_end(journal: Sequence[Event], start: int) -> bool:
-    """A paused driver that another one replaced may see that on its first step, and end: it has gone on."""
-    newest = max((event["incarnation"] for event in journal if event["event"] == "driver.started"), default=0)
-    ends = [event for event in journal[start:] if event["event"] == "driver.exited" and not event.get("planned")]
-    return any(event.get("incarnation", newest) < newest for event in ends)
+def _own_end(traces: Traces, start: int) -> str | None:
+    """How the driver that had been stopped ended: another driver's end says nothing of it.
+
+    One that was replaced may see that on its first step, and end with an error: it has gone on.
+    """
+    stopped = _incarnation(traces)
+    for index, event in enumerate(traces.journal):
+        if index >= start and event["event"] == "driver.exited" and event.get("incarnation") == stopped:
+            replaced = any(one > stopped for one in _started(traces.journal[:index]))
+            if replaced and not event.get("planned"):
+                return f"the driver that had been replaced ended by itself with code {event.get('code')} afterwards"
+            return "the driver ended cleanly afterwards" if event.get("code") == 0 else None
+    return None
+
+
+def _incarnation(traces: Traces) -> int:
+    """The driver to which the fault's process belongs: the newest one when that process was first heard of."""
+    process = traces.point.get("process")
+    fired = traces.of("fault.fired")[0][0]
+    known = (index for index, event in enumerate(traces.journal) if process and event.get("process") == process)
+    return max(_started(traces.journal[: min(next(known, fired), fired)]), default=1)
+
+
+def _started(journal: Sequence[Event]) -> list[int]:
+    return [event["incarnation"] for event in journal if event["event"] == "driver.started"]
 
 
 def _fail(traces: Traces, action: tuple[str, str | None]) -> Replay:

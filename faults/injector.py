@@ -59,7 +59,8 @@ class FaultStatus:
 
 @dataclass
 class _Armed:
-    """A fault with its counters. ``over`` is set when its actions are done, given up, or never to come."""
+    """A fault with its counters. ``over`` is set when its actions are done, given up, or never to come; ``held`` is the
+    number of threads that it holds."""
 
     index: int
     fault: Fault
@@ -67,6 +68,7 @@ class _Armed:
     holds: tuple[Counter, ...]
     status: FaultStatus
     over: threading.Event = field(default_factory=threading.Event)
+    held: int = 0
 
 
 @dataclass
@@ -141,13 +143,19 @@ class Injector:
                 arguments = (armed, armed.fault.at.seconds)
                 threading.Thread(target=self._at_moment, args=arguments, name="moment", daemon=True).start()
 
-    def release_all(self) -> None:
-        """Let go of every held thread and every paused process: what they wait for cannot come any more."""
+    def release_all(self, reason: str | None = None) -> None:
+        """Let go of every held thread and every paused process: what they wait for cannot come any more.
+
+        With a ``reason`` a fault that is still holding threads has failed by it, and does not fire any more.
+        """
         with self._lock:
             for awaited in self._awaited:
                 awaited.given_up = True
                 awaited.seen.set()
             for armed in self._armed:
+                if reason is not None and armed.held and not armed.over.is_set():
+                    armed.status = replace(armed.status, error=reason)
+                    self._record("fault.failed", {"fault": armed.index, "action": "hold", "error": reason})
                 if armed.holds:
                     armed.over.set()
 
@@ -268,7 +276,8 @@ class Injector:
 
     def _matching(self, point: Mapping[str, Any]) -> tuple[list[_Armed], list[_Armed], list[_Awaited]]:
         """The faults that fire at this point, those whose holds park it, and the pauses that end here."""
-        fires = [armed for armed in self._armed if armed.at and armed.at.count(point) == armed.at.nth]
+        counted = [armed for armed in self._armed if armed.at and armed.at.count(point) == armed.at.nth]
+        fires = [armed for armed in counted if armed.status.error is None]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
         awaited = [waiting for waiting in self._awaited if waiting.point.count(point) == waiting.point.nth]
         return fires, holders, awaited
@@ -282,10 +291,12 @@ class Injector:
         """Park this thread until the fault is over."""
         with self._lock:
             self._held += 1
+            armed.held += 1
             self._record("hold", {"fault": armed.index, "process": point.get("process"), "point": point})
         armed.over.wait()
         with self._lock:
             self._held -= 1
+            armed.held -= 1
             self._record("release", {"fault": armed.index, "process": point.get("process"), "point": point})
 
     # -- faults ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..assertions import Guarantee, Outcome, weakest
+from ..assertions import Guarantee, Outcome, Workload, weakest
 from .errors import UsageError
 from .points import Kind, SweepPoint, sweep
 from .session import Request, Session
@@ -94,8 +94,7 @@ def certify(
     Each trial's run directory lies under ``directory``. With ``fail_fast`` the first failed point ends the sweep.
     Raises what a trial raises: SinkError, UsageError, Unavailable.
     """
-    if batch >= request.workload.batches:
-        raise UsageError(f"--batch {batch} is beyond the workload: it has batches 0 to {request.workload.batches - 1}")
+    check_batch(batch, request.workload)
     start = time.monotonic()
     reference = session.trial(replace(request, plan="", trace=True, directory=directory / "000-reference"))
     points = sweep(reference.journal, batch, kind)
@@ -103,6 +102,12 @@ def certify(
     stop_early = fail_fast and reference.verdict.outcome is Outcome.FAIL
     results = [] if stop_early else _Lanes(session, request, directory, fail_fast, done).run(points, parallel)
     return Certificate(request, reference, batch, len(points), results, time.monotonic() - start)
+
+
+def check_batch(batch: int, workload: Workload) -> None:
+    """Raises UsageError for a batch that the workload does not have."""
+    if not 0 <= batch < workload.batches:
+        raise UsageError(f"--batch {batch} is beyond the workload: it has batches 0 to {workload.batches - 1}")
 
 
 def _expected(reference: TrialResult, points: int, parallel: int) -> float:

@@ -156,6 +156,14 @@ class Guardian:
     def owns(self, pid: int) -> bool:
         return processes.environment(pid).get(MARK) == self.identity
 
+    def strays(self) -> list[int]:
+        """Living processes that came down to the guardian when their parents died, and have cleared the mark."""
+        rows, pid = processes.table(), int(self.identity.partition(":")[0])
+        with self._lock:
+            children = set(self._children)
+        orphans = [row.pid for row in rows.values() if row.alive and row.parent == pid and row.pid not in children]
+        return [orphan for orphan in orphans if not self.owns(orphan)]
+
     def close(self) -> None:
         """End every process that was started here, remove what was to be removed, and end the guardian."""
         with self._lock:

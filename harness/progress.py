@@ -63,6 +63,10 @@ class TrialProgress:
     def busy(self) -> bool:
         return self.injector is not None and self.injector.acting()
 
-    def release(self) -> None:
+    def holding(self) -> bool:
+        return self.injector is not None and self.injector.holding() > 0
+
+    def release(self, reason: str | None = None) -> None:
+        self._moved = time.monotonic()
         if self.injector is not None:
-            self.injector.release_all()
+            self.injector.release_all(reason)

@@ -141,9 +141,19 @@ def _arguments(marker: pytest.Mark, where: str) -> Mapping[str, Any]:
     unknown = set(marker.kwargs) - set(ARGUMENTS)
     if marker.args or unknown or "sink" not in marker.kwargs:
         what = f"unknown: {', '.join(sorted(unknown))}" if unknown else "sink=... is needed, by keyword"
-        raise pytest.UsageError(f"{where}: @pytest.mark.onceproof takes {', '.join(ARGUMENTS)} ({what})")
+        raise pytest.Collector.CollectError(f"{where}: @pytest.mark.onceproof takes {', '.join(ARGUMENTS)} ({what})")
+    if "claim" in marker.kwargs:
+        _check_claim(marker.kwargs["claim"], where)
     faults: Sequence[str] | str = marker.kwargs.get("faults", ("",))
     return {**marker.kwargs, "faults": [faults] if isinstance(faults, str) else list(faults)}
+
+
+def _check_claim(claim: str, where: str) -> None:
+    from ..assertions import Guarantee
+
+    claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
+    if claim not in claims:
+        raise pytest.Collector.CollectError(f"{where}: claim {claim!r} is unknown: it is one of {', '.join(claims)}")
 
 
 def _canonical(plan: str, where: str) -> str:
@@ -152,7 +162,7 @@ def _canonical(plan: str, where: str) -> str:
     try:
         return format_plan(parse(plan))
     except PlanError as error:
-        raise pytest.UsageError(f"{where}: {error}") from error
+        raise pytest.Collector.CollectError(f"{where}: {error}") from error
 
 
 def _sink(name: str, test: Path) -> str:

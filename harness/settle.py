@@ -77,7 +77,7 @@ class Settler:
         ]
         if self.site.database and self.site.postgres:
             sessions = postgres.sessions(self.site.postgres, self.site.database)
-            unmet += [f"session {session} is still open in the database" for session in sessions]
+            unmet += [f"{session} is still open in the database" for session in sessions]
         unmet += [] if self._open_kafka() else self._unstable()
         return unmet
 

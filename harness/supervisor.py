@@ -62,8 +62,12 @@ class Progress(Protocol):
     def busy(self) -> bool:
         """Whether a fault's actions are under way."""
 
-    def release(self) -> None:
-        """Let go of all that is held or paused: nothing that it waits for can come any more."""
+    def holding(self) -> bool:
+        """Whether the plan holds threads of the job."""
+
+    def release(self, reason: str | None = None) -> None:
+        """Let go of all that is held or paused: nothing that it waits for can come any more. With a ``reason``, the
+        faults that still hold something have failed by it."""
 
 
 @dataclass
@@ -152,7 +156,7 @@ class Supervisor:
 
     def _ended_in_time(self) -> bool:
         """Wait until no driver runs any more; False when nothing has moved for longer than the deadline."""
-        while self.progress.idle_seconds() <= self.deadline:
+        while self.progress.idle_seconds() <= self.deadline or self._let_go():
             self._collect()
             with self._lock:
                 running = [incarnation for incarnation in self.incarnations if not incarnation.ended]
@@ -163,6 +167,13 @@ class Supervisor:
             self._wake.wait(POLL)
             self._wake.clear()
         return False
+
+    def _let_go(self) -> bool:
+        """Whether it is the plan that holds the job up: then that is no hang, and the job goes on without its holds."""
+        if not self.progress.holding():
+            return False
+        self.progress.release(f"its hold was let go after {self.deadline:g} s in which nothing moved (--deadline)")
+        return True
 
     def _collect(self) -> None:
         with self._lock:
@@ -194,7 +205,9 @@ class Supervisor:
 
     def _give_up(self, last: Incarnation) -> JobOutcome:
         batch = self.progress.started_batch()
-        error = self.error_of(last.number) or f"the driver ended with exit code {last.code} before its input's end"
+        # What a driver that ends with code 0 has logged is no reason: something in it ended the process.
+        logged = self.error_of(last.number) if last.code else None
+        error = logged or f"the driver ended with exit code {last.code} before its input's end"
         self.record("driver.gave_up", {"batch": batch, "error": error})
         return JobOutcome(finished=False, error=error, batch=batch)
 

@@ -28,7 +28,7 @@ ALWAYS = frozenset(
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _MOVED = ("runtime", "checkpointing", "sinks")
 _PACKAGES = {
-    "4.0": {name: _STREAMING for name in _MOVED},
+    "4.0": dict.fromkeys(_MOVED, _STREAMING),
     "4.1": {name: f"{_STREAMING}.{name}" for name in _MOVED},
     "4.2": {name: f"{_STREAMING}.{name}" for name in _MOVED},
 }

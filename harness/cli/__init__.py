@@ -26,6 +26,7 @@ app = App(
     help=HELP,
     version_flags=["--version"],
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 for module in (environment, lists, plan, run, certify, check, demo):
     module.register(app)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..certificate import certificate_as_json, write_certificate
 from ..certify import certify as run_sweep
+from ..certify import check_batch
 from ..errors import UsageError
 from ..points import Kind
 from ..reports.sweep import SweepReport
@@ -70,6 +71,7 @@ def certify(
         deadline=place.deadline,
         settle_deadline=place.settle_deadline,
     )
+    check_batch(batch, request.workload)
     shape(find_sink(sink))
     directory = new_run_directory(place.runs, run_directory)
     report = SweepReport(Console(stderr=json, quiet=json and not sys.stderr.isatty()))

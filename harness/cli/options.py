@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from ...assertions import Guarantee, Workload
 from ..errors import UsageError
@@ -19,6 +20,7 @@ Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on s
 
 PLACE = Group("Environment")
 INPUT = Group("Workload")
+SECONDS = Number(gt=0)
 CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
 
 
@@ -44,9 +46,15 @@ class PlaceOptions:
     ] = False
     attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
     runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
-    deadline: Annotated[float, Parameter(help="seconds without progress after which the job counts as hanging")] = 90.0
-    sink_deadline: Annotated[float, Parameter(help="seconds for a call of the sink's prepare, read, cleanup")] = 60.0
-    settle_deadline: Annotated[float, Parameter(help="seconds to wait for quiet after the job's end")] = 15.0
+    deadline: Annotated[
+        float, Parameter(validator=SECONDS, help="seconds without progress after which the job counts as hanging")
+    ] = 90.0
+    sink_deadline: Annotated[
+        float, Parameter(validator=SECONDS, help="seconds for a call of the sink's prepare, read, cleanup")
+    ] = 60.0
+    settle_deadline: Annotated[
+        float, Parameter(validator=SECONDS, help="seconds to wait for quiet after the job's end")
+    ] = 15.0
 
     def place(self) -> Place:
         return Place(

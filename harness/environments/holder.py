@@ -14,6 +14,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Collection
@@ -22,7 +23,7 @@ from datetime import datetime, timedelta
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .. import processes
 from ..errors import UsageError
@@ -82,17 +83,28 @@ def up(name: str, options: LocalOptions, ttl: float) -> Held:
         raise UsageError(f"an environment cannot be called {name!r}: use up to 32 letters, digits, - and _")
     program = "from onceproof.harness.environments.holder import main; main()"
     command = [sys.executable, "-P", "-c", program, name, json.dumps(asdict(options)), str(ttl)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-    except BaseException:
-        process.kill()
-        raise
-    answer = json.loads(line) if line else {"error": f"the holder ended at its start (exit code {process.wait()})"}
+    # Not our own stderr: the guardian below the holder would keep it, and whoever reads that to its end would wait.
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+        except BaseException:
+            process.kill()
+            raise
+        answer = json.loads(line) if line else {"error": _died(process.wait(), errors)}
     if "error" in answer:
         raise Unavailable(answer["error"])
     return Held(**answer)
+
+
+def _died(code: int, errors: IO[bytes]) -> str:
+    """Why a holder ended without an answer: the last line of its stderr."""
+    errors.seek(0)
+    last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
+    return f"the holder ended at its start (exit code {code}){last and ': '}{last}"
 
 
 def environments() -> list[Held]:

@@ -70,6 +70,15 @@ def test_a_child_runs_with_its_output_in_its_log_and_its_exit_code_is_told(guard
     assert sorted((tmp_path / "l").read_text().split()) == ["err", "out"]
 
 
+def test_an_orphan_that_cleared_its_environment_is_a_stray_until_it_ends(guardian: Guardian, tmp_path: Path) -> None:
+    script = "(setsid env -i sleep 60 &) ; setsid sleep 61 & sleep 62"
+    child = guardian.spawn(["bash", "-c", script], dict(os.environ), Path("/"), tmp_path / "log")
+    wait_for(lambda: [processes.command(pid) for pid in guardian.strays()] == [["sleep", "60"]], 10, "the stray")
+    assert child.pid not in guardian.strays()
+    os.kill(guardian.strays()[0], signal.SIGKILL)
+    wait_for(lambda: not guardian.strays(), 10, "the end of the stray")
+
+
 def test_a_child_killed_by_a_signal_has_a_negative_exit_code(guardian: Guardian, tmp_path: Path) -> None:
     child = guardian.spawn(["sleep", "60"], dict(os.environ), Path("/"), tmp_path / "log")
     assert child.wait(0) is None

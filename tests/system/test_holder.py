@@ -98,17 +98,19 @@ def test_an_error_of_the_services_arrives_as_it_is(held: holder.Held) -> None:
     environment.close()
 
 
-def test_down_leaves_nothing(held: holder.Held) -> None:
-    environment = holder.attach(NAME)
+def test_down_leaves_nothing() -> None:
+    name = f"{NAME}-down"
+    held = holder.up(name, LocalOptions(), ttl=60)
+    environment = holder.attach(name)
     guardian = environment.services.guardian_identity()
     environment.close()
-    holder.down(NAME)
-    assert not named(NAME).exists()
+    holder.down(name)
+    assert not named(name).exists()
     wait_for(lambda: not processes.lives(guardian), 3, "the end of the guardian")
     assert processes.marked(MARK, guardian, processes.table()) == []
     assert held not in holder.environments()
-    with pytest.raises(Unavailable, match=rf"no environment called {NAME} is up.*onceproof up"):
-        holder.attach(NAME)
+    with pytest.raises(Unavailable, match=rf"no environment called {name} is up.*onceproof up"):
+        holder.attach(name)
 
 
 def test_an_environment_ends_when_its_time_is_over() -> None:

@@ -116,6 +116,16 @@ def test_rows_of_a_replayed_batch_are_duplicated_by_the_restarted_driver() -> No
     assert {(record["expected"], record["seen"]) for record in anomaly.records} == {(1, 2)}
 
 
+def test_rows_of_a_paused_driver_and_of_the_one_in_its_place_are_no_replay_after_a_restart() -> None:
+    action = "pause(driver) until batch.commit:after[batch=1]"
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).reached_last()
+    paper.add("fault.fired", fault=0, action=action, process="local:1")
+    paper.start(2).batches(2, 1).confirmed(action).point("sink.write", "after", 1, 1).batches(2, 2, 3, 4).exited(2)
+    plan = fault(f"sink.write:before[batch=1] -> {action}")
+    [cause] = only(evidence(everything_and(BATCH_1), paper, plan), "duplicated").causes
+    assert cause.endswith(": replay by the driver that took the paused one's place, and the paused one went on later")
+
+
 def test_every_superfluous_copy_counts() -> None:
     anomaly = only(evidence(everything_and([BATCH_1[0]] * 3)), "duplicated")
     assert (anomaly.count, anomaly.records[0]["seen"]) == (3, 4)
@@ -253,6 +263,13 @@ def test_a_job_that_never_gets_past_a_batch_is_stuck() -> None:
         "batch 1 was handed to the sink twice (driver local:1, then driver local:2 after kill(driver) at "
         "sink.commit:after[batch=1]); it never got past it: E: no"
     ]
+
+
+def test_a_driver_that_ends_with_code_0_before_its_inputs_end_is_told_of() -> None:
+    paper = Paper().start().hand_over(1, 1).killed_here().start(2).hand_over(2, 1).exited(2, 0)
+    paper.start(3).hand_over(3, 1).exited(3, 0).add("driver.gave_up", batch=1, error="E: no")
+    [cause] = only(evidence(None, paper, LANDED, input_committed=False, stuck="E: no"), "stuck").causes
+    assert "then driver local:3 after the driver's own end with code 0" in cause
 
 
 def test_what_befell_a_batch_again_and_again_is_told_once() -> None:

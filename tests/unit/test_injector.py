@@ -221,6 +221,22 @@ def test_release_all_frees_what_a_fault_that_never_fires_would_hold_for_ever(jou
         assert not injector.status()[0].reached
 
 
+def test_a_hold_that_is_let_go_for_a_reason_fails_its_fault_which_then_does_not_fire(
+    journal: Journal, acts: Acts
+) -> None:
+    plan = "sink.write:after -> kill(driver) with hold(task.run:before)"
+    with serving(plan, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.tell("task.run", "before", batch=0)
+        journal.wait_for("hold")
+        injector.release_all("nothing moved")
+        assert probe.answer() == b"G"
+        assert Probe(injector).ask("sink.write", "after", batch=0) == b"G"
+        assert injector.status()[0].error == "nothing moved"
+    assert journal.named("fault.failed") == [{"fault": 0, "action": "hold", "error": "nothing moved"}]
+    assert acts.done == []
+
+
 def test_fail_at_a_line_names_class_and_message(journal: Journal, acts: Acts) -> None:
     plan = "line[s.py:4][batch=0] -> fail(error=psycopg.OperationalError)"
     with serving(plan, acts, journal) as injector:

@@ -63,6 +63,12 @@ def test_a_report_of_the_dying_process_is_no_new_run() -> None:
     assert seen(paper.start(2), KILL.format("at(3s)")) == "run r2 started in local:2"
 
 
+def test_a_kill_at_a_moment_before_any_run_began_interrupted_nothing() -> None:
+    paper = Paper().add("driver.started", incarnation=1, process="local:1")
+    paper.add("fault.reached", fault=0).fired().exited(1, -9, planned=True).start(2).batches(2, 0, 1, 2, 3, 4).exited(2)
+    assert seen(paper, KILL.format("at(3s)")) is None
+
+
 def test_before_the_offset_log_the_new_run_plans_the_batch() -> None:
     text = KILL.format("batch.offsets:before[batch=1]")
     killed = Paper().start().batches(1, 0).point("batch.offsets", "before", 1, 1).killed_here().start(2)
@@ -248,7 +254,9 @@ def test_a_replaced_driver_that_ends_by_itself_has_gone_on() -> None:
     paper.add("fault.fired", fault=0, action="pause(driver) until batch.commit:after[batch=1]", process="local:1")
     paper.start(2).batches(2, 1).confirmed("pause(driver) until batch.commit:after[batch=1]")
     assert seen(paper, text) is None
-    assert seen(paper.exited(1, 1, error="CONCURRENT_STREAM_LOG_UPDATE"), text) is not None
+    assert seen(paper.batches(2, 2, 3, 4).exited(2), text) is None, "the end of another driver says nothing of it"
+    ended = "the driver that had been replaced ended by itself with code 1 afterwards"
+    assert seen(paper.exited(1, 1, error="CONCURRENT_STREAM_LOG_UPDATE"), text) == ended
 
 
 def test_a_paused_driver_may_have_nothing_more_to_report() -> None:

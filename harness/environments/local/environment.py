@@ -104,10 +104,13 @@ class LocalEnvironment:
         return BesideProcess(child, mark)
 
     def job_processes(self, trial: str | None = None) -> list[str]:
-        """Processes of any job, or of one trial's: those that say no trial are counted for every one."""
+        """Processes of any job, or of one trial's: those that say no trial are counted for every one.
+
+        A process that left its driver's tree and cleared its environment says nothing, but it may still write.
+        """
         executors = self.services.executor_pids()
         marked = [row.pid for row in processes.table().values() if row.alive and self._of_a_job(row.pid)]
-        found = sorted({*executors, *marked})
+        found = sorted({*executors, *marked, *self._guardian.strays()})
         return [reference(pid) for pid in found if trial is None or _trial_of(pid) in ("", trial)]
 
     def executors(self) -> list[str]:

@@ -1,0 +1,76 @@
+"""The JSON that is printed and stored is what its schema in docs/ says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from onceproof.assertions import Workload
+from onceproof.harness.certificate import CERTIFICATE, certificate_as_json, write_certificate
+from onceproof.harness.certify import certify
+from onceproof.harness.record import TRIAL, trial_as_json
+from onceproof.harness.session import Request, Session
+from onceproof.harness.spec import TrialResult
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SMALL = Workload(batches=3, rows=24)
+
+FORGETFUL = """
+import json
+import time
+from pathlib import Path
+
+GUARANTEE = "exactly-once"
+SERVICES = ("directory",)
+
+def write_batch(df, batch_id, target):
+    Path(target.directory, f"{batch_id}-{time.time_ns()}").write_text("\\n".join(df.toJSON().collect()))
+
+def read(target):
+    return [json.loads(line) for file in Path(target.directory).iterdir() for line in file.read_text().splitlines()]
+"""
+"""Appends, in one line of code: a fault at that line comes before the rows, one behind it duplicates them."""
+
+
+def valid(document: Any, name: str) -> Any:
+    """The document as it is once printed, if it is what the schema says."""
+    printed = json.loads(json.dumps(document))
+    schema = json.loads((DOCS / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(printed)
+    return printed
+
+
+def test_a_trial_that_fails_is_as_documented(trial: Callable[..., TrialResult], tmp_path: Path) -> None:
+    sink = tmp_path / "forgetful.py"
+    sink.write_text(FORGETFUL)
+    result = trial(sink, "sink.write:after[batch=1] -> kill(driver)", workload=SMALL)
+    printed = valid(trial_as_json(result), "trial")
+    assert (printed["verdict"], printed["anomalies"]) == ("fail", {"duplicated": 24})
+    assert json.loads((result.directory / TRIAL).read_text()) == printed
+
+
+def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_path: Path) -> None:
+    sink = tmp_path / "forgetful.py"
+    sink.write_text(FORGETFUL)
+    certificate = certify(session, Request(str(sink), workload=SMALL), tmp_path / "sweep", kind="lines")
+    write_certificate(certificate, tmp_path / "sweep")
+    printed = valid(certificate_as_json(certificate, tmp_path / "sweep"), "certificate")
+    assert json.loads((tmp_path / "sweep" / CERTIFICATE).read_text()) == printed
+    assert printed["coverage"] == {"points": 2, "run": 2, "landed": 2}
+    assert [point["verdict"] for point in printed["points"]] == ["pass", "pass"]
+    for point in [printed["reference"], *printed["points"]]:
+        stored = valid(json.loads(Path(point["run_directory"], TRIAL).read_text()), "trial")
+        assert {name: stored[name] for name in ("verdict", "reason", "anomalies")} == {
+            name: point[name] for name in ("verdict", "reason", "anomalies")
+        }
+
+
+@pytest.mark.parametrize("name", ["trial", "certificate"])
+def test_what_is_not_in_the_schema_is_refused(name: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        valid({"verdict": "perhaps"}, name)

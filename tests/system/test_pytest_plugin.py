@@ -1,0 +1,73 @@
+"""The pytest plugin as a user meets it: a short test file, run by pytest in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from command import Command, Ended
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-v", "-rA")
+
+TESTS = """
+import pytest
+
+@pytest.mark.onceproof(
+    sink="kafka_append",
+    faults=["batch.commit:after[batch=1]->kill(driver)", "sink.commit:after[batch=1] -> kill(driver)"],
+    claim="exactly-once", batches=3, rows=24,
+)
+def test_is_exactly_once(onceproof_trial):
+    assert onceproof_trial.passed, onceproof_trial.explain()
+"""
+
+
+def ran(onceproof: Command, directory: Path, text: str, *options: str) -> Ended:
+    (directory / "test_mine.py").write_text(text)
+    (directory / "pytest.ini").write_text("[pytest]\n")
+    return onceproof("test_mine.py", *options, command=PYTEST)
+
+
+def test_each_fault_is_a_test_named_by_its_plan(onceproof: Command, tmp_path: Path) -> None:
+    ended = ran(onceproof, tmp_path, TESTS)
+    assert ended.code == 1, ended
+    assert "test_is_exactly_once[batch.commit:after[batch=1] -> kill(driver)] PASSED" in ended.out
+    assert "test_is_exactly_once[sink.commit:after[batch=1] -> kill(driver)] FAILED" in ended.out
+    assert "fail: exactly-once broken: 24 duplicated (batch 1)" in ended.out
+    assert "replay by the restarted driver" in ended.out
+    assert "1 failed, 1 passed" in ended.out
+
+
+WRONG = {
+    "a plan": (TESTS.replace("sink.commit:after", "sink.comit:after"), "sink.comit"),
+    "an argument": (TESTS.replace("claim=", "clam="), "unknown: clam"),
+    "no sink": (TESTS.replace('sink="kafka_append",', ""), "sink=... is needed"),
+    "a claim": (TESTS.replace('"exactly-once"', '"twice"'), "twice"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_marker_is_an_error_of_the_collection(onceproof: Command, tmp_path: Path, case: str) -> None:
+    text, word = WRONG[case]
+    ended = ran(onceproof, tmp_path, text)
+    assert ended.code in (2, 4), ended
+    assert word in ended.out + ended.err
+    assert "Traceback" not in ended.out + ended.err
+    assert "pytest_plugin.py" not in ended.out + ended.err, "no frames of ours"
+
+
+def test_what_a_sink_cannot_have_fails_its_test_in_one_line(onceproof: Command, tmp_path: Path) -> None:
+    text = TESTS.replace("kafka_append", "no_such.py")
+    ended = ran(onceproof, tmp_path, text, "-k", "sink.commit")
+    assert ended.code == 1
+    assert "onceproof: sink file no_such.py does not exist" in ended.out
+    assert "pytest_plugin.py" not in ended.out
+
+
+def test_the_example_passes(onceproof: Command) -> None:
+    example = str(ROOT / "examples" / "test_my_sink.py")
+    ended = onceproof(example, "-k", "sink.write and after", f"--rootdir={onceproof.directory}", command=PYTEST)
+    assert ended.code == 0, ended
+    assert "1 passed, 4 deselected" in ended.out
