@@ -1,4 +1,4 @@
-"""The time of a warm trial with one kill of the driver, by stage: ``make bench`` or ``python bench/trial.py [SINK ...]``.
+"""The time of a warm trial with one kill of the driver, by stage: ``python bench/trial.py [SINK ...]`` (make bench).
 
 The first trial of a sink warms the environment and is not counted. Figures of one run on one machine: compare ratios.
 """

@@ -55,7 +55,7 @@ class Action:
 class Fault:
     """At the first report that matches ``at``, do ``actions`` in turn while the reporting thread is stopped.
 
-    ``holds`` park the threads that report a matching point, from the ``nth`` match on, until the fault's actions are done.
+    ``holds`` park the threads that report a matching point, from the ``nth`` match on, until the actions are done.
     """
 
     at: Point | Moment

@@ -59,9 +59,9 @@ def rules(
     """The script for one side; empty if nothing has to be reported there.
 
     ``phases`` are points (name, edge), or names for all their edges; those of other sides are passed over. ``rows`` are
-    the row numbers of task.row. ``gate`` is for brokers: they report only while this file exists. ``any_sink`` False: the
-    sink is foreachBatch, Spark's file sink or a V2 sink, which makes for a quicker start. Raises ValueError for
-    a Spark version whose classes are not known, for a point that no rule reports, and for task.row without rows.
+    the row numbers of task.row. ``gate`` is for brokers: they report only while this file exists. ``any_sink`` False:
+    the sink is foreachBatch, Spark's file sink or a V2 sink, which makes for a quicker start. Raises ValueError for a
+    Spark version whose classes are not known, for a point that no rule reports, and for task.row without rows.
     """
     packages = _packages(spark_version)
     wanted = _points(phases) | (ALWAYS if side == "driver" else frozenset())

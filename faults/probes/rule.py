@@ -24,9 +24,9 @@ LOST_INJECTOR = 137
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in bytecode: a class (``{runtime}``, ``{checkpointing}`` and ``{sinks}`` stand for packages that moved between
-    Spark versions), its method with a descriptor, and whether the rule runs at its entry or its exit. A method that throws
-    has no exit. ``interface`` extends the rule to every class that implements ``class_name``."""
+    """A place in bytecode: a class (``{runtime}``, ``{checkpointing}`` and ``{sinks}`` stand for packages that moved
+    between Spark versions), its method with a descriptor, and whether the rule runs at its entry or its exit. A method
+    that throws has no exit. ``interface`` extends the rule to every class that implements ``class_name``."""
 
     class_name: str
     method: str
