@@ -73,7 +73,7 @@ class Run:
                 "PYTHONPATH": os.pathsep.join([str(PYTHON_PROBE), variables.pop("after", "")]),
                 "ONCEPROOF_INJECTOR": f"{injector.host}:{injector.port}",
                 "ONCEPROOF_TOKEN": injector.token,
-                "ONCEPROOF_DRIVER": "mark",
+                "ONCEPROOF_DRIVER": str(directory),
                 "ONCEPROOF_LINES": str(directory / "sink.py"),
                 **variables,
             }
