@@ -67,7 +67,7 @@ class Run:
         (directory / "sink.py").write_text(SINK)
         (directory / "main.py").write_text(script)
         with Injector(parse(plan) if plan else Plan(), None, self.record, observe=None) as injector:
-            injector._batches.note("mark", {"phase": "sink.write", "edge": "before", "batch": 0})
+            injector._batches.note(str(directory), {"phase": "sink.write", "edge": "before", "batch": 0})
             environment = {
                 **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
                 "PYTHONPATH": os.pathsep.join([str(PYTHON_PROBE), variables.pop("after", "")]),
