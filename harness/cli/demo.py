@@ -31,7 +31,7 @@ def register(app: App) -> None:
 
 def demo(
     *,
-    parallel: Annotated[int, Parameter(help="trials run side by side")] = 3,
+    parallel: Annotated[int, Parameter(help="trials run side by side")] = 2,
     json: Json = False,
 ) -> int:
     """Certify three reference sinks at each step of the commit protocol, and show side by side where each holds.
