@@ -76,7 +76,7 @@ def _first_task_alone(reports: Sequence[Mapping[str, Any]], batch: int) -> list[
     points, done = [], 0
     for number, (stage, tasks) in enumerate(_stages(reports, batch).items(), start=1):
         if _alone(reports, batch, stage, done) and tasks > 1:
-            points.append(_one_task(batch, done, "one task alone" + (f", stage {number}" if number > 1 else "")))
+            points.append(_one_task(batch, done, "one task ended" + (f", stage {number}" if number > 1 else "")))
         done += tasks
     return points
 
@@ -105,7 +105,7 @@ def _one_task(batch: int, done: int, step: str) -> SweepPoint:
     where = {"batch": batch}
     hold = Point("task.run", "before", where, nth=done + 2)
     fault = Fault(Point("task.run", "after", where, nth=done + 1), (KILL,), holds=(hold,))
-    return SweepPoint(f"task.run:after, {step}", Plan((fault,)))
+    return SweepPoint(step, Plan((fault,)))
 
 
 def _lines(reports: Iterable[Mapping[str, Any]], batch: int) -> list[SweepPoint]:

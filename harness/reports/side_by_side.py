@@ -14,7 +14,7 @@ def side_by_side(certificates: Sequence[Certificate]) -> Table:
     """At which steps each sink is exactly-once, and where it duplicates or loses."""
     table = Table(
         Column("the driver dies at", no_wrap=True),
-        *(Column(f"{one.request.sink}\nclaims {one.reference.spec.claim.value}", no_wrap=True) for one in certificates),
+        *(Column(one.request.sink, no_wrap=True) for one in certificates),
         title="Exactly-once, step by step",
     )
     columns = [
@@ -24,9 +24,9 @@ def side_by_side(certificates: Sequence[Certificate]) -> Table:
     for step in dict.fromkeys(step for column in columns for step in column):
         table.add_row(step, *(_cell(column.get(step)) for column in columns))
     table.add_section()
-    table.add_row(
-        "guarantee observed", *(f"[bold]{one.guarantee.value if one.guarantee else '?'}[/]" for one in certificates)
-    )
+    table.add_row("claimed", *(one.reference.spec.claim.value for one in certificates))
+    observed = [one.guarantee.value if one.guarantee else "?" for one in certificates]
+    table.add_row("observed", *(f"[bold]{guarantee}[/]" for guarantee in observed))
     return table
 
 
