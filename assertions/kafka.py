@@ -38,6 +38,14 @@ LEVELS = {
     "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
 }
 
+MOVING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+)
+"""Errors of a partition whose new leader is elected but does not serve yet."""
+
 QUIET = {"log_level": 2, "retry.backoff.ms": 50, "reconnect.backoff.max.ms": 1000}
 """Client settings: outages are reported by exceptions, not on stderr, and are got over quickly."""
 
@@ -76,10 +84,22 @@ def end_offsets(
     """The end of each partition: the last stable offset (read_committed) or the high watermark."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     until = time.monotonic() + timeout
+    while True:
+        try:
+            return _end_offsets(admin, topic, LEVELS[isolation], until)
+        except ObservationError as error:
+            cause = error.__cause__
+            passing = isinstance(cause, KafkaException) and cause.args[0].code() in MOVING
+            if not passing or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
+def _end_offsets(admin: AdminClient, topic: str, isolation: IsolationLevel, until: float) -> dict[int, int]:
     partitions = _partitions(admin, topic, until)
     end = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     latest = {TopicPartition(topic, partition): end for partition in partitions}
-    answers = admin.list_offsets(latest, isolation_level=LEVELS[isolation], request_timeout=timeout)
+    answers = admin.list_offsets(latest, isolation_level=isolation, request_timeout=_left(until))
     return {
         place.partition: _result(future, f"topic {topic} partition {place.partition}: no end offset", until).offset
         for place, future in answers.items()

@@ -18,16 +18,12 @@ import _thread
 import os
 import signal
 import sys
-import time
 
 TYPE_CHECKING = False  # the interpreter starts quicker without the module typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import CodeType, FrameType
     from typing import Any, NoReturn
-
-HALT_ROUNDS, HALT_PAUSE = 3, 0.02
-"""How often, and how many seconds apart, the processes of a driver are looked for when it is halted."""
 
 OPTIMIZED = 0x1
 """CO_OPTIMIZED: code of a function, a generator, a lambda or a comprehension; not of a module or a class body."""
@@ -61,18 +57,13 @@ def command_line() -> list[str]:
 
 
 def halt_driver(mark: str) -> NoReturn:
-    """SIGKILL every process with the driver's mark, the JVM first, then this one.
-
-    In rounds: the environment of a process that is just executing its program cannot be read for a moment.
-    """
+    """SIGKILL every process with the driver's mark, the JVM first, then this one."""
     entry = f"ONCEPROOF_DRIVER={mark}".encode()
-    for _ in range(HALT_ROUNDS if mark else 0):
-        for _, pid in sorted(_marked(entry)):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue  # it has ended meanwhile
-        time.sleep(HALT_PAUSE)
+    for _, pid in sorted(_marked(entry)) if mark else ():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            continue  # it has ended meanwhile
     os.kill(os.getpid(), signal.SIGKILL)
     raise SystemExit(137)
 
