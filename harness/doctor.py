@@ -134,7 +134,9 @@ def _archives(java: Java | Unavailable, spark: SparkInstall | Unavailable, artif
     if not artifacts.downloads.missing(artifacts.lock.groups["broker"]):
         checks.append(_archive("class-data archive, broker", artifacts.broker_archive(java)))
     if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
-        if not artifacts.downloads.missing(artifacts.lock.connector(spark.version)):
+        if not artifacts.downloads.missing(
+            [*artifacts.lock.connector(spark.version), *artifacts.lock.groups["byteman"]]
+        ):
             checks.append(_archive("class-data archive, Spark", artifacts.spark_archive(java, spark)))
         checks.append(_archive("class-data archive, launcher", artifacts.launcher_archive(java, spark)))
     return checks

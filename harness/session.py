@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -82,11 +82,13 @@ def master_of(place: Place) -> str:
 class Session:
     """Owns an environment, or is attached to one, and keeps it warm between its trials.
 
-    Safe to use from several threads: each thread gets its own process for the sink's functions.
+    Safe to use from several threads: each thread gets its own process for the sink's functions. Never more than
+    ``at_once`` trials run at the same time; further ones wait for their turn.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, at_once: int | None = None) -> None:
         self._place = place
+        self._turn = threading.BoundedSemaphore(at_once) if at_once else nullcontext()
         self._stack = ExitStack()
         self._lock = threading.Lock()
         self._environment: Environment | None = None
@@ -138,8 +140,9 @@ class Session:
             deadline=request.deadline,
             settle_deadline=request.settle_deadline,
         )
-        result = run_trial(spec, self.environment, self._process(sink.path), directory)
-        write_trial(result)
+        with self._turn:
+            result = run_trial(spec, self.environment, self._process(sink.path), directory)
+            write_trial(result)
         return result
 
     def _process(self, path: Path) -> SinkProcess:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from .artifacts import Artifacts
+from .artifacts.agent import NotCompiled, make_agent
 from .artifacts.archives import TrainingFailed, make_broker_archive, make_launcher_archive, make_spark_archive
 from .java import Java, find_java
 from .spark import SparkInstall, spark_of
@@ -19,7 +20,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SetUp:
-    """What is ready. ``warnings`` are one line each: an archive that could not be made costs seconds, not trials."""
+    """What is ready. ``warnings`` are one line each: what could not be made costs seconds, not trials."""
 
     java: Java
     spark: SparkInstall
@@ -45,6 +46,10 @@ def setup(python: str | None = None, progress: bool = True, report: Report = lam
         + [*artifacts.lock.connector(spark.version)]
     )
     archives, warnings = _archives(artifacts, java, spark, report)
+    try:
+        make_agent(artifacts.cache, java, spark, artifacts.byteman())
+    except NotCompiled as error:
+        warnings = (*warnings, str(error))
     for warning in warnings:
         report(f"warning: {warning}")
     ready = SetUp(java, spark, artifacts.cache, len(jars), archives, warnings, time.monotonic() - began)

@@ -23,8 +23,16 @@ from types import ModuleType, SimpleNamespace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import DoubleType, LongType, StringType, StructType, TimestampType
 
-SCHEMA = "id bigint, key string, value double, event_time timestamp, payload string"
+SCHEMA = (
+    StructType()
+    .add("id", LongType())
+    .add("key", StringType())
+    .add("value", DoubleType())
+    .add("event_time", TimestampType())
+    .add("payload", StringType())
+)
 """The rows under test: ids are unique, no field is null."""
 
 
@@ -91,7 +99,7 @@ def read_rows(spark: SparkSession, brokers: str, topic: str, max_offsets: int) -
         .option("kafka.fetch.max.wait.ms", 20)
         .load()
     )
-    row = from_json(col("value").cast("string"), SCHEMA, {"mode": "FAILFAST"})
+    row = from_json(col("value").cast(StringType()), SCHEMA, {"mode": "FAILFAST"})
     return records.select(row.alias("row")).select("row.*")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..java import Java
 from ..spark import SparkInstall
+from .agent import agent_path
 from .download import Downloads
 from .errors import CACHE, MIRROR, ArtifactError
 from .keys import archive_path, broker_key, launcher_key, spark_key
@@ -50,17 +51,25 @@ class Artifacts:
         """The Kafka connector of Spark ``spark_version`` with what it needs beyond Spark's own jars."""
         return self.downloads.paths(self.lock.connector(spark_version))
 
+    def lean_jars(self, spark_version: str) -> list[Path]:
+        """What precedes Spark's own jars in a lean JVM: the connector, and Byteman, which loads quicker from there."""
+        return [*self.connector_jars(spark_version), self.byteman()]
+
     def byteman(self) -> Path:
         """The agent's jar."""
         return self.downloads.paths(self.lock.groups["byteman"])[0]
+
+    def named_classes(self) -> Path | None:
+        """The agent for lean JVMs (see :mod:`.agent`); None if setup has not made it."""
+        return _present(agent_path(self.cache))
 
     def broker_archive(self, java: Java) -> Path | None:
         """The class-data archive for a JVM with exactly :meth:`broker_classpath`; None if setup has not made it."""
         return _present(archive_path(self.cache, "broker", broker_key(java, self.broker_classpath())))
 
     def spark_archive(self, java: Java, spark: SparkInstall) -> Path | None:
-        """The class-data archive for Spark's JVMs with the connector in front; None if setup has not made it."""
-        return _present(archive_path(self.cache, "spark", spark_key(java, spark, self.connector_jars(spark.version))))
+        """The class-data archive for Spark's JVMs with :meth:`lean_jars` in front; None if setup has not made it."""
+        return _present(archive_path(self.cache, "spark", spark_key(java, spark, self.lean_jars(spark.version))))
 
     def launcher_archive(self, java: Java, spark: SparkInstall) -> Path | None:
         """The class-data archive for the JVM in which Spark's launcher builds a driver's command line."""
@@ -75,5 +84,5 @@ def default_cache(environ: Mapping[str, str] = os.environ) -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "onceproof"
 
 
-def _present(archive: Path) -> Path | None:
-    return archive if archive.is_file() else None
+def _present(file: Path) -> Path | None:
+    return file if file.is_file() else None

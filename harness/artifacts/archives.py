@@ -75,7 +75,7 @@ def make_spark_archive(artifacts: Artifacts, java: Java, spark: SparkInstall) ->
     present = artifacts.spark_archive(java, spark)
     if present:
         return present
-    path = archive_path(artifacts.cache, "spark", spark_key(java, spark, artifacts.connector_jars(spark.version)))
+    path = archive_path(artifacts.cache, "spark", spark_key(java, spark, artifacts.lean_jars(spark.version)))
     with _new(path) as dump, training_broker(artifacts, java) as bootstrap:
         _traffic(bootstrap, "in")
         _training_job(artifacts, java, spark, dump, bootstrap)
@@ -136,14 +136,16 @@ def broker_command(artifacts: Artifacts, java: Java, *options: str) -> list[str]
 def _training_job(artifacts: Artifacts, java: Java, spark: SparkInstall, dump: Path, bootstrap: str) -> None:
     with tempfile.TemporaryDirectory(prefix="onceproof-setup-") as scratch:
         directory = Path(scratch)
-        options = f'{" ".join(QUICK_START)} "-XX:ArchiveClassesAtExit={dump}"'
+        options = f'{" ".join(QUICK_START)} -Djava.io.tmpdir={directory} "-XX:ArchiveClassesAtExit={dump}"'
         properties = lean_properties(java, spark, artifacts) | {
             "spark.master": "local[2]",
             "spark.driver.extraJavaOptions": options,
         }
         variables = write_conf_dir(directory, properties, LOG4J, java, spark, artifacts)
+        variables |= {"SPARK_LOCAL_DIRS": str(directory), "TMPDIR": str(directory)}
         script = Path(__file__).with_name("training.py")
-        output = _run([spark.python, str(script), bootstrap, "in", "out", str(directory / "checkpoints")], variables)
+        arguments = [bootstrap, "in", "out", str(directory / "checkpoints"), str(artifacts.byteman())]
+        output = _run([spark.python, str(script), *arguments], variables)
         _expect(dump, "Spark", output)
 
 

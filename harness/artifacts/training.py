@@ -1,15 +1,18 @@
 """A small streaming job, run once by ``onceproof setup`` so that the class-data archive has what trials load.
 
-Usage: ``python training.py BOOTSTRAP TOPIC_IN TOPIC_OUT DIRECTORY``. It goes through the kinds of sinks: Kafka's own,
-a foreachBatch function, and a Python data source. Nothing of ours is imported: it runs in the job's interpreter.
+Usage: ``python training.py BOOTSTRAP TOPIC_IN TOPIC_OUT DIRECTORY AGENT``. It goes through the kinds of sinks: Kafka's
+own, a foreachBatch function, and a Python data source, and loads the classes of AGENT, a jar on its class path. Nothing
+of ours is imported: it runs in the job's interpreter.
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
+import zipfile
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -51,7 +54,7 @@ def collect(batch: DataFrame, batch_id: int) -> None:
     batch.unpersist()
 
 
-def main(bootstrap: str, source: str, target: str, directory: str) -> None:
+def main(bootstrap: str, source: str, target: str, directory: str, agent: str) -> None:
     spark = SparkSession.builder.appName("onceproof training").getOrCreate()
     raw = (
         spark.readStream.format("kafka")
@@ -70,6 +73,7 @@ def main(bootstrap: str, source: str, target: str, directory: str) -> None:
     run(kafka, directory + "/kafka")
     run(rows.writeStream.foreachBatch(collect), directory + "/batch")
     attempt_python_sink(spark, rows, directory + "/python")
+    load_classes(spark, agent)
     spark.stop()
 
 
@@ -80,6 +84,18 @@ def attempt_python_sink(spark: SparkSession, rows: DataFrame, checkpoint: str) -
         run(rows.writeStream.format(Discard.name()), checkpoint)
     except Exception:
         traceback.print_exc()
+
+
+def load_classes(spark: SparkSession, jar: str) -> None:
+    """Those that can be loaded: some of a jar's classes may need others that are not on the class path."""
+    java = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
+    loader = java.ClassLoader.getSystemClassLoader()
+    for entry in zipfile.ZipFile(jar).namelist():
+        if entry.endswith(".class") and not entry.startswith("META-INF"):
+            try:
+                java.Class.forName(entry.removesuffix(".class").replace("/", "."), False, loader)
+            except Py4JJavaError:
+                continue
 
 
 def run(writer: DataStreamWriter, checkpoint: str) -> None:

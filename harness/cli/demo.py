@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json as json_module
+import threading
 import time
+from concurrent.futures import Future
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -29,9 +32,37 @@ def register(app: App) -> None:
     app.command(demo)
 
 
+class _Sweep:
+    """A sink's sweep in a thread of its own: the trials of all sinks take turns, so that no core waits for a sink."""
+
+    def __init__(self, session: Session, sink: str, directory: Path, parallel: int, console: Console) -> None:
+        self._certificate: Future[Certificate] = Future()
+        self.result = self._certificate.result
+        arguments = (session, sink, directory, parallel, SweepReport(console, sink))
+        threading.Thread(target=self._run, args=arguments, daemon=True).start()
+
+    def _run(self, session: Session, sink: str, directory: Path, parallel: int, report: SweepReport) -> None:
+        try:
+            report.start(sink)
+            request = Request(sink=sink, workload=Workload(batches=BATCHES))
+            certificate = certify(
+                session,
+                request,
+                directory,
+                kind="phases",
+                parallel=parallel,
+                announce=report.announce,
+                done=report.done,
+            )
+            write_certificate(certificate, directory)
+            self._certificate.set_result(certificate)
+        except BaseException as error:
+            self._certificate.set_exception(error)
+
+
 def demo(
     *,
-    parallel: Annotated[int, Parameter(help="trials run side by side")] = 2,
+    parallel: Annotated[int, Parameter(help="trials run side by side")] = 3,
     json: Json = False,
 ) -> int:
     """Certify three reference sinks at each step of the commit protocol, and show side by side where each holds.
@@ -41,22 +72,10 @@ def demo(
     console = Console(stderr=json)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
-    certificates: list[Certificate] = []
-    with as_interrupt(), Session(Place()) as session:
-        for sink in SINKS:
-            report = SweepReport(console)
-            report.start(sink)
-            certificate = certify(
-                session,
-                Request(sink=sink, workload=Workload(batches=BATCHES)),
-                directory / sink,
-                kind="phases",
-                parallel=parallel,
-                announce=report.announce,
-                done=report.done,
-            )
-            write_certificate(certificate, directory / sink)
-            certificates.append(certificate)
+    with as_interrupt(), Session(Place(), at_once=parallel) as session:
+        certificates = [
+            sweep.result() for sweep in [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
+        ]
     if json:
         documents = [certificate_as_json(one, directory / one.request.sink) for one in certificates]
         print(json_module.dumps(documents, indent=2, ensure_ascii=False))

@@ -13,10 +13,11 @@ from .trial import coloured
 
 
 class SweepReport:
-    """Prints a line for each trial as it ends, and a table at the end."""
+    """Prints a line for each trial as it ends, and a table at the end. Each line begins with ``name``."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, name: str = " ") -> None:
         self._console = console
+        self._name = escape(name)
         self._total = 0
         self._done = 0
 
@@ -27,7 +28,7 @@ class SweepReport:
         self._total = len(sweep.points)
         verdict = sweep.reference.verdict
         self._console.print(
-            f"  reference: {coloured(verdict.outcome)} ({sweep.reference.timings['total']:.1f} s); "
+            f"{self._name} reference: {coloured(verdict.outcome)} ({sweep.reference.timings['total']:.1f} s); "
             f"{self._total} trials follow, about {_duration(sweep.expected)}",
             highlight=False,
         )
@@ -37,7 +38,7 @@ class SweepReport:
         verdict = point.result.verdict
         found = ", ".join(f"{anomaly.kind} {anomaly.count}" for anomaly in verdict.anomalies)
         self._console.print(
-            f"  {self._done}/{self._total} {escape(point.point.step)}: {coloured(verdict.outcome)}"
+            f"{self._name} {self._done}/{self._total} {escape(point.point.step)}: {coloured(verdict.outcome)}"
             f"{' (' + found + ')' if found else ''} {point.result.timings['total']:.1f} s",
             highlight=False,
         )

@@ -28,8 +28,10 @@ from onceproof.faults.probes.rule import Side
 from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
+from onceproof.harness.environments.local.driver import LEAN_RULES
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SPARK_JARS = str(Path(pyspark.__path__[0]) / "jars" / "*")
 BATCHES = 3
 ROWS = 8
 
@@ -275,12 +277,21 @@ def test_byteman_accepts_every_rule_against_the_classes_of_this_spark_and_broker
     phases = {str(rule.phase) for rule in RULES if rule.phase and rule.side == side}
     with Injector(Plan(), None, Journal().record) as injector:
         script.write_text(script_for(side, phases, injector, tmp_path / "gate"))
-    spark = [str(Path(pyspark.__path__[0]) / "jars" / "*")]
-    jars = [str(jar) for jar in artifacts().broker_classpath()] if side == "broker" else spark
+    jars = [str(jar) for jar in artifacts().broker_classpath()] if side == "broker" else [SPARK_JARS]
+    assert "TestScript: no errors" in checked(script, jars)
+
+
+def test_byteman_accepts_the_rules_of_a_lean_start(tmp_path: Path) -> None:
+    script = tmp_path / "lean.btm"
+    script.write_text(LEAN_RULES)
+    assert "TestScript: no errors" in checked(script, [SPARK_JARS])
+
+
+def checked(script: Path, jars: list[str]) -> str:
+    """What Byteman says of the rules in ``script`` for the classes of ``jars``."""
     classpath = os.pathsep.join([str(artifacts().byteman()), *jars])
     command = ["java", *LEAN.split(), "-cp", classpath, "org.jboss.byteman.check.TestScript", str(script)]
-    checked = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert "TestScript: no errors" in checked.stdout, checked.stdout[-3000:]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
 
 
 ALL = ("batch.offsets", "sink.commit", "task.run", "task.row", "task.commit", "task.worker")

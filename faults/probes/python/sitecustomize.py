@@ -5,7 +5,7 @@ directory is in front of PYTHONPATH; when it has set itself up, it loads the sit
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
 ONCEPROOF_LINES, the sink's files (joined by os.pathsep), without which no code is traced; ONCEPROOF_LINE_FILTER
 (``file.py:42,file.py:57``), the only lines to report; ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of
-one driver has in its environment; ONCEPROOF_LEAN, for a quicker start of Python workers.
+one driver has in its environment; ONCEPROOF_LEAN, for a quicker start.
 
 A report is a line of text; the thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows. End of
 file means that the harness is gone: then nothing of the driver may go on writing, and all its processes are killed.
@@ -316,6 +316,15 @@ def prefer_installed() -> None:
             sys.path.remove(entry)
 
 
+class SparkML:
+    """A finder that finds nothing: it tells the JVM, which inherits the environment, that the job uses Spark ML."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pyspark.ml":
+            os.environ["ONCEPROOF_SPARK_ML"] = "1"
+
+
 def load_shadowed() -> None:
     """Load the sitecustomize that this one shadows, if there is one further along the path."""
     from importlib.machinery import PathFinder
@@ -358,6 +367,7 @@ def set_up(variables: Mapping[str, str]) -> None:
 if __name__ == "sitecustomize":
     if "ONCEPROOF_LEAN" in os.environ:
         prefer_installed()
+        sys.meta_path.insert(0, SparkML)
     if "ONCEPROOF_INJECTOR" in os.environ and "ONCEPROOF_TOKEN" in os.environ:
         set_up(os.environ)
     load_shadowed()
