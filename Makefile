@@ -20,7 +20,7 @@ demo: setup ## kill three sinks at each step of the commit protocol and say what
 	@$(BIN)/onceproof demo
 
 test: setup ## every test
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: venv ## ruff, rules and format
 	@$(BIN)/ruff check .

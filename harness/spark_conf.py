@@ -33,7 +33,7 @@ def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> di
     """Spark properties for a quick start, with the Kafka connector on the class path of driver and executors.
 
     No UI, two shuffle partitions, no generated code, C1, SerialGC, a nursery that is not collected before the end of
-    most trials, UTC, and the class-data archive if ``onceproof setup`` has made it.
+    most trials, a checkpoint without checksum files, UTC, and the class-data archive if ``onceproof setup`` has made it.
     """
     jars = os.pathsep.join(str(jar) for jar in artifacts.lean_jars(spark.version))
     return base_properties(spark, artifacts) | {
@@ -45,6 +45,8 @@ def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> di
         # For a few hundred rows, compiling Java code takes longer than interpreting the plan.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Hadoop without its native library starts a process for each look at a file: half of them for checksum files.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
         "spark.driver.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
         "spark.executor.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
     }

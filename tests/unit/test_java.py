@@ -144,16 +144,18 @@ def test_an_archive_is_used_only_for_the_java_and_the_jars_it_was_made_with(tmp_
 
 
 def test_lean_properties_name_the_archive_only_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connector = tmp_path / "connector.jar"
-    connector.write_text("jar")
+    connector, byteman = tmp_path / "connector.jar", tmp_path / "byteman.jar"
+    for jar in (connector, byteman):
+        jar.write_text("jar")
     monkeypatch.setattr(Artifacts, "connector_jars", lambda self, version: [connector])
+    monkeypatch.setattr(Artifacts, "byteman", lambda self: byteman)
     artifacts = Artifacts.open(tmp_path / "cache")
     java, spark = Java(tmp_path, 17, "Tests", "17.0.1"), SparkInstall(tmp_path, "4.2.0", "python")
     bare = lean_properties(java, spark, artifacts)
     assert "SharedArchiveFile" not in bare["spark.driver.extraJavaOptions"]
-    assert bare["spark.executor.extraClassPath"] == str(connector)
+    assert bare["spark.executor.extraClassPath"] == f"{connector}:{byteman}"
     assert bare["spark.sql.session.timeZone"] == "UTC"
-    archive = archive_path(artifacts.cache, "spark", spark_key(java, spark, [connector]))
+    archive = archive_path(artifacts.cache, "spark", spark_key(java, spark, [connector, byteman]))
     archive.parent.mkdir(parents=True)
     archive.touch()
     lean = lean_properties(java, spark, artifacts)
