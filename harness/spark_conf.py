@@ -33,7 +33,7 @@ def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> di
     """Spark properties for a quick start, with the Kafka connector on the class path of driver and executors.
 
     No UI, two shuffle partitions, no generated code, C1, SerialGC, a nursery that is not collected before the end of
-    most trials, a checkpoint without checksum files, UTC, and the class-data archive if ``onceproof setup`` has made it.
+    most trials, a checkpoint without checksum files, UTC, and the class-data archive that ``onceproof setup`` makes.
     """
     jars = os.pathsep.join(str(jar) for jar in artifacts.lean_jars(spark.version))
     return base_properties(spark, artifacts) | {
