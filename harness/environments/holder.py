@@ -45,6 +45,9 @@ CALLS = frozenset(
 )
 """What may be asked of the services over the socket."""
 END_SECONDS = 15.0
+IN_USE_SECONDS = 0.5
+"""How long an attach waits for the end of a user's connection."""
+POLL = 0.05
 HAND_OVER_SECONDS = 20.0
 """How long an attach waits while the services are being put in order behind the last user."""
 
@@ -275,8 +278,7 @@ class Holder:
                 self._release()
 
     def _attach(self, pid: int) -> str:
-        patience = 0.5 if self._user else HAND_OVER_SECONDS
-        if not self._lease.acquire(timeout=patience):
+        if not self._obtain():
             raise InUse(
                 f"environment {self._name} is in use by process {self._user}: wait for its end, or start another one "
                 "with 'onceproof up --name OTHER'"
@@ -297,9 +299,18 @@ class Holder:
         return getattr(self.services, method)(*arguments)
 
     def _go_down(self) -> None:
-        if not self._lease.acquire(timeout=0.5 if self._user else HAND_OVER_SECONDS):
+        if not self._obtain():
             raise InUse(f"environment {self._name} is in use by process {self._user}: end that first")
         self._down.set()
+
+    def _obtain(self) -> bool:
+        """Take the lease. A user's death may not have been noticed yet, and what it used is put in order behind it."""
+        begun = time.monotonic()
+        while not self._lease.acquire(timeout=POLL):
+            patience = IN_USE_SECONDS if self._user else HAND_OVER_SECONDS
+            if time.monotonic() - begun > patience:
+                return False
+        return True
 
     def _release(self) -> None:
         """Put the services in order before the next one may have them; if they cannot be, end."""
