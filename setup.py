@@ -16,5 +16,7 @@ packages += [f"onceproof.{top}" for top in DATA]
 setup(
     packages=packages,
     package_dir={"onceproof": "onceproof"} | {f"onceproof.{top}": top for top in CODE + DATA},
-    package_data={"": ["py.typed", "*.json", "*.lark", "*.java", "*.py", "**/*.py", "**/*.md", "**/*.yml"]},
+    package_data={
+        "": ["py.typed", "*.json", "*.lark", "*.java", "*.properties", "*.py", "**/*.py", "**/*.md", "**/*.yml"]
+    },
 )

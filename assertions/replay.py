@@ -67,7 +67,13 @@ class Traces:
 
     @property
     def unconfirmed(self) -> list[str]:
-        return [shown(action) for action in self.effective if not self.of("fault.confirmed", action)]
+        """The actions of which not every one that the fault has was confirmed."""
+        lacking = [
+            action
+            for action in self.effective
+            if len(self.of("fault.confirmed", action)) < self.effective.count(action)
+        ]
+        return list(dict.fromkeys(map(shown, lacking)))
 
     @property
     def error(self) -> str | None:
@@ -157,7 +163,13 @@ def _shortcoming(report: FaultReport, replay: Replay, traces: Traces) -> str | N
 
 def _replay(traces: Traces) -> Replay:
     """The evidence of all actions of a fault together."""
-    replays = [EVIDENCE[action](traces, (action, target)) for action, target in traces.effective if action in EVIDENCE]
+    return _together(
+        [EVIDENCE[action](traces, (action, target)) for action, target in traces.effective if action in EVIDENCE]
+    )
+
+
+def _together(replays: Sequence[Replay]) -> Replay:
+    """All of them are required."""
     seen = [replay.seen for replay in replays if replay.seen is not None]
     missing = [replay.instead for replay in replays if replay.seen is None and replay.instead]
     return Replay(
@@ -317,6 +329,42 @@ def _kill_broker(traces: Traces, action: tuple[str, str | None]) -> Replay:
     return Replay(required, f"broker {back[0].get('broker')} registered again{complete}")
 
 
+# --- partition -------------------------------------------------------------------------------------------------------
+
+
+def _partition(traces: Traces, action: tuple[str, str | None]) -> Replay:
+    """The network was cut, and is healed: what could not pass meanwhile may have been sent again, or the batch replayed
+    by a new run; neither is required."""
+    fired = traces.of("fault.fired", action)
+    if not fired:
+        return Replay(f"the {action[1]} is cut off, and its network healed", None, "nothing was cut")
+    return _together([_cut_off(traces, index, event, action[1]) for index, event in fired])
+
+
+def _cut_off(traces: Traces, fired: int, event: Event, target: str | None) -> Replay:
+    named = re.search(r"\bpeer=(\w+)", str(event["action"]))
+    peer = named[1] if named else None
+    others = peer or "every other machine"
+    required = f"the {target} is cut off from {others}, and the network between them healed"
+    cut = _network_event(traces, "network.cut", fired, {"target": target, "peer": peer})
+    if cut is None:
+        return Replay(required, None, "nothing was cut")
+    index, link = cut
+    healed = _network_event(traces, "network.healed", index, {"process": link.get("process"), "peer": peer})
+    if healed is None:
+        return Replay(required, None, f"the network between {link.get('process')} and {others} was not healed")
+    seconds = healed[1]["t"] - link["t"]
+    return Replay(required, f"{link.get('process')} was cut off from {others} and healed after {seconds:.1f} s")
+
+
+def _network_event(traces: Traces, kind: str, start: int, fields: Mapping[str, Any]) -> tuple[int, Event] | None:
+    """The first event of this kind after ``start`` that has these fields."""
+    for index, event in enumerate(traces.journal):
+        if index > start and event["event"] == kind and all(event.get(name) == fields[name] for name in fields):
+            return index, event
+    return None
+
+
 # --- actions that end nothing ----------------------------------------------------------------------------------------
 
 
@@ -402,6 +450,7 @@ def _attempt_before(traces: Traces, task: Event) -> int:
 
 EVIDENCE: Mapping[str, Callable[[Traces, tuple[str, str | None]], Replay]] = {
     "kill": _kill,
+    "partition": _partition,
     "pause": _goes_on,
     "delay": _goes_on,
     "resume": _goes_on,

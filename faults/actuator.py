@@ -24,3 +24,9 @@ class Actuator(Protocol):
 
     def resume(self, target: str, point: Report) -> str:
         """SIGCONT."""
+
+    def partition(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
+        """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
+
+        Returns once nothing passes; after ``seconds`` the network is healed without being asked.
+        """

@@ -1,7 +1,7 @@
 """The catalogue: which phases and actions there are, and which phases a sink has.
 
 >>> [action.name for action in ACTIONS]
-['delay', 'fail', 'kill', 'pause', 'restart', 'resume']
+['delay', 'fail', 'kill', 'partition', 'pause', 'restart', 'resume']
 >>> PHASES[0].name, PHASES[0].edges
 ('query.start', ('before',))
 """

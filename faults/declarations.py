@@ -79,7 +79,8 @@ class ActionSpec:
     written without its name. Of ``exactly_one``, which may name ``until`` besides arguments, one must be given.
     ``places`` are those in which a thread may be stopped for it; ``moment`` says whether it can be done ``at(3s)``,
     where no thread is stopped. ``follows`` is the action on the same target that must come before it:
-    in the same fault if ``same_fault``, else anywhere in the plan.
+    in the same fault if ``same_fault``, else anywhere in the plan. ``network`` says that it acts on the network between
+    machines, which only some environments have.
     """
 
     name: str
@@ -93,6 +94,7 @@ class ActionSpec:
     moment: bool = True
     follows: str | None = None
     same_fault: bool = False
+    network: bool = False
 
     @property
     def takes_until(self) -> bool:

@@ -377,6 +377,10 @@ class Injector:
                 kept = _seconds(action, "for")
                 self._keep(kept)
                 return f"the thread was kept for {kept:g} s"
+            case "partition":
+                peer = argument(action, "peer")
+                peer = None if peer is None else str(peer)
+                return self._acts_on().partition(target, point, peer, _seconds(action, "for"))
             case "restart":
                 return f"the supervisor restarts the {target} after {_seconds(action, 'after'):g} s"
         raise InjectionError(f"the injector has no action {action.name}")

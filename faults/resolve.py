@@ -65,19 +65,21 @@ class ResolvedPlan:
         return sides[side]
 
 
-def resolve(plan: Plan | LocatedPlan, shape: SinkShape, master: str, *, trace: bool = False) -> ResolvedPlan:
+def resolve(
+    plan: Plan | LocatedPlan, shape: SinkShape, master: str, *, trace: bool = False, network: bool = False
+) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
     ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
-    lines is reported besides. Raises PlanError, at the place in the plan's text: that of a LocatedPlan, else the
-    canonical text.
+    lines is reported besides. ``network``: the environment's machines have a network between them. Raises PlanError, at
+    the place in the plan's text: that of a LocatedPlan, else the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     for point, path in _points(located.plan):
         _check_phase(located, shape, point, path)
     for index, fault in enumerate(located.plan.faults):
         for number, action in enumerate(fault.actions):
-            _check_action(_Site(located, shape, master, fault, action, index, number))
+            _check_action(_Site(located, shape, master, network, fault, action, index, number))
     points = [point for point, _ in _points(located.plan)]
     rows = {int(point.where["row"]) for point in points if "row" in point.where}
     lines = {int(point.where["line"]) for point in points if point.phase == "line"}
@@ -177,6 +179,7 @@ class _Site:
     located: LocatedPlan
     shape: SinkShape
     master: str
+    network: bool
     fault: Fault
     action: Action
     index: int
@@ -200,6 +203,7 @@ class _Site:
 
 
 def _check_action(site: _Site) -> None:
+    _check_network(site)
     _check_place(site)
     _check_order(site)
     match site.action.target:
@@ -212,6 +216,11 @@ def _check_action(site: _Site) -> None:
     if "error" in site.action.arguments and site.phase and site.phase.where != "python":
         message = f"{site.phase.name} is a step of the JVM, where fail raises a RuntimeException: leave error out"
         raise site.error(message, "arguments", "error")
+
+
+def _check_network(site: _Site) -> None:
+    if site.spec.network and not site.network:
+        raise site.error(f"{site.text} needs --env docker: in the local environment all machines are one", "name")
 
 
 def _check_place(site: _Site) -> None:

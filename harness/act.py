@@ -67,11 +67,12 @@ def act(
             arranged.result()
             environment.arm_brokers(_rules(spec, environment, point, "broker"), point)
             stack.callback(environment.arm_brokers, None, None)
+        stack.callback(actuator.heal, spec.deadline)  # before brokers are disarmed, which may restart them
         starter = _Starter(spec, environment, site, point, directory)
         supervisor = Supervisor(
             start=starter.start,
             complete=lambda: input_committed(site),
-            error_of=lambda number: error_in(starter.log(number), spec.sink.path),
+            error_of=lambda number: error_in(starter.log(number), starter.sink),
             record=record,
             progress=progress,
             deadline=spec.deadline,
@@ -104,6 +105,11 @@ class _Starter:
     injector: ProbePoint
     directory: Path
 
+    @property
+    def sink(self) -> Path:
+        """The sink's file as the job finds it."""
+        return self.environment.publish(self.spec.sink.path)
+
     def log(self, incarnation: int) -> Path:
         return self.directory / "logs" / f"driver-{incarnation}.log"
 
@@ -120,7 +126,7 @@ class _Starter:
                 conf=spec.conf,
                 jars=spec.jars,
                 trial=self.site.name,
-                python_path=(str(PYTHON_PROBE), str(spec.sink.path.parent)),
+                python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
                 variables=self._variables(),
             )
         )
@@ -128,11 +134,11 @@ class _Starter:
     def _arguments(self) -> tuple[str, ...]:
         addresses = self.environment.addresses("job")
         return (
-            str(PASSTHROUGH),
+            str(self.environment.publish(PASSTHROUGH)),
             *("--brokers", str(addresses.kafka)),
             *("--topic", self.site.source),
             *("--checkpoint", str(self.site.checkpoint)),
-            *("--sink", str(self.spec.sink.path)),
+            *("--sink", str(self.sink)),
             *("--target", json.dumps(self.site.targets["job"])),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
         )
@@ -141,7 +147,7 @@ class _Starter:
         """Which lines are probed: all of the sink's in a trace, else those of the plan only."""
         spec, variables = self.spec, dict[str, str]()
         if spec.resolved.lines:
-            variables["ONCEPROOF_LINES"] = str(spec.sink.path)
+            variables["ONCEPROOF_LINES"] = str(self.sink)
         if spec.resolved.lines and not spec.trace:
             name = spec.sink.path.name
             variables["ONCEPROOF_LINE_FILTER"] = ",".join(f"{name}:{line}" for line in sorted(spec.resolved.lines))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .environments.base import EffectError, Environment
+from .network import Cut, Network, Record
 from .supervisor import Supervisor
 
-Record = Callable[[str, Mapping[str, Any]], None]
 Report = Mapping[str, Any]
 
 
@@ -29,6 +29,10 @@ class TrialActuator:
     _paused: dict[str, str] = field(default_factory=dict)
     _restarts: list[threading.Thread] = field(default_factory=list)
     _failures: list[str] = field(default_factory=list)
+    _network: Network = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._network = Network(self.environment, self.record)
 
     def kill(self, target: str, point: Report) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
@@ -54,12 +58,25 @@ class TrialActuator:
             return self._supervisor().driver_of(process).driver.resume()
         return self.environment.resume_process(process)
 
+    def partition(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
+        """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
+
+        Returns once nothing passes. Raises EffectError.
+        """
+        process = self._driver(point) if target == "driver" else self._process(target, point)
+        return self._network.cut(Cut(target, process, self._machine(target, process), peer), seconds)
+
+    def heal(self, deadline: float) -> list[str]:
+        """Heal at once what is still cut; nothing is cut any more. Returns what could not be healed."""
+        return self._network.settle(deadline)
+
     def settle(self, deadline: float) -> list[str]:
-        """Wait for restarts that are under way; returns what went wrong with them."""
+        """Heal the network, and wait for restarts that are under way; returns what went wrong with them."""
+        unhealed = self.heal(deadline)  # first: a broker that comes back needs the network
         for thread in self._restarts:
             thread.join(deadline)
         hanging = [f"{thread.name} has not ended" for thread in self._restarts if thread.is_alive()]
-        return self._failures + hanging
+        return unhealed + self._failures + hanging
 
     def _supervisor(self) -> Supervisor:
         if self.supervisor is None:
@@ -73,6 +90,13 @@ class TrialActuator:
         if not process:
             raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)
+
+    def _driver(self, point: Report) -> str:
+        return self._supervisor().driver_of(point.get("process")).driver.process
+
+    def _machine(self, target: str, process: str) -> str:
+        """The name that a plan has for the machine of ``process``, if it has one."""
+        return f"broker{self.environment.broker_of(process)}" if target == "broker" else process.rpartition(":")[0]
 
     def _kill_broker(self, point: Report) -> str:
         broker = self.environment.broker_of(self._process("broker", point))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from .environments.base import Unavailable
-
 HELD, BROKE, USAGE, INCONCLUSIVE, UNAVAILABLE = 0, 1, 2, 3, 4
 """Exit codes: the claim held; it broke; wrong usage or bad input; inconclusive; the environment could not be had."""
+
+
+class Unavailable(Exception):
+    """The environment could not be had or broke by itself: exit code 4, never a verdict."""
 
 
 class UsageError(Exception):
@@ -14,6 +16,3 @@ class UsageError(Exception):
 
 class SinkError(UsageError):
     """The sink's own error, before any fault: its file, its functions, or what they raise."""
-
-
-__all__ = ["BROKE", "HELD", "INCONCLUSIVE", "UNAVAILABLE", "USAGE", "SinkError", "Unavailable", "UsageError"]

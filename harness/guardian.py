@@ -31,6 +31,8 @@ MARK = "ONCEPROOF_GUARDIAN"
 ANSWER_SECONDS = 30.0
 START_SECONDS = 20.0
 CLOSE_SECONDS = 10.0
+PROGRAM_SECONDS = 60.0
+"""For a program of :meth:`Guardian.run_on_close`; the guardian's own limit is the same."""
 
 Removal = Literal["gate", "shared-memory", "tree"]
 User = Literal["namespace"] | int | None
@@ -95,6 +97,7 @@ class Guardian:
         self._children: dict[int, Child] = {}
         self._unclaimed: dict[int, int] = {}
         self._removals: list[Path] = []
+        self._programs: list[list[str]] = []
         self._closing = False
         self._reader = threading.Thread(target=self._read, name="guardian", daemon=True)
 
@@ -148,6 +151,11 @@ class Guardian:
         self._removals.append(path)
         self.ask("on_close", path=str(path), kind=kind)
 
+    def run_on_close(self, argv: Sequence[str]) -> None:
+        """Have a program run when this harness ends, however it ends: once the processes are ended."""
+        self._programs.append([*argv])
+        self.ask("run_on_close", argv=[*argv])
+
     def forget(self, path: Path) -> None:
         """Take ``path`` from what is removed at the end."""
         self._removals = [removal for removal in self._removals if removal != path]
@@ -171,7 +179,7 @@ class Guardian:
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
         try:
-            self._process.wait(CLOSE_SECONDS)
+            self._process.wait(CLOSE_SECONDS + len(self._programs) * PROGRAM_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._clean_up()
@@ -222,6 +230,9 @@ class Guardian:
         """What the guardian would have done."""
         with contextlib.suppress(processes.Survivor):
             processes.end(lambda rows: processes.marked(MARK, self.identity, rows))
+        for argv in self._programs:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(argv, timeout=PROGRAM_SECONDS, stdin=subprocess.DEVNULL)
         for path in reversed(self._removals):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

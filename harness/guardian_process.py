@@ -2,7 +2,7 @@
 
 Started by :mod:`.guardian` as a file of its own (``python -I -S guardian_process.py CONTROL HARNESS MARK``),
 standard library only. CONTROL is the descriptor of a stream socket to the harness, HARNESS the harness's pid. Lines of
-JSON come in (``spawn``, ``signal``, ``on_close``, ``forget``) and go out (answers by ``id``; exits as
+JSON come in (``spawn``, ``signal``, ``on_close``, ``run_on_close``, ``forget``) and go out (answers by ``id``; exits as
 ``{"exit": pid, "code": code}``).
 
 The harness's death by any signal closes the socket; so does an orderly end. Then every descendant is stopped, killed
@@ -22,6 +22,7 @@ import select
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from typing import Any
@@ -33,6 +34,8 @@ IPC_RMID = 0
 INNER_USER = 1000
 """The uid that a child sees of itself in a user namespace of its own. Any but 0 will do."""
 END_SECONDS = 3.0
+PROGRAM_SECONDS = 60.0
+"""For a program that is run at the end."""
 
 
 def _load(name: str) -> Any:
@@ -59,6 +62,7 @@ class Guardian:
         self.harness = harness
         self.children: set[int] = set()
         self.removals: list[dict[str, str]] = []
+        self.programs: list[list[str]] = []
         self.unread = b""
 
     def serve(self) -> None:
@@ -133,6 +137,9 @@ class Guardian:
     def do_on_close(self, request: dict[str, Any]) -> None:
         self.removals.append({"path": request["path"], "kind": request["kind"]})
 
+    def do_run_on_close(self, request: dict[str, Any]) -> None:
+        self.programs.append(request["argv"])
+
     def do_forget(self, request: dict[str, Any]) -> None:
         self.removals = [removal for removal in self.removals if removal["path"] != request["path"]]
 
@@ -140,6 +147,8 @@ class Guardian:
         """Gates first: from then on nobody waits for an answer. Then the processes, then the directories."""
         remove([removal for removal in self.removals if removal["kind"] == "gate"])
         end_descendants()
+        for argv in self.programs:
+            run(argv)
         remove([removal for removal in self.removals if removal["kind"] == "shared-memory"])
         remove([removal for removal in reversed(self.removals) if removal["kind"] == "tree"])
 
@@ -219,6 +228,14 @@ def end_descendants() -> None:
         reap_all()
         if not processes.descendants([own], processes.table()) or time.monotonic() > deadline:
             return
+
+
+def run(argv: list[str]) -> None:
+    """A program that ends something outside of this machine's process table, such as containers."""
+    try:
+        subprocess.run(argv, timeout=PROGRAM_SECONDS, stdin=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"onceproof guardian: {error}", file=sys.stderr, flush=True)
 
 
 def reap_all() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .environments.base import Unavailable
+from .errors import Unavailable
 
 OLDEST = 17
 SUPPORTED = (17, 21)

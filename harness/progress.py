@@ -9,7 +9,7 @@ from typing import Any
 
 from ..faults import Injector
 
-SELF_INFLICTED = ("fail", "kill(worker)", "kill(executor)")
+SELF_INFLICTED = ("fail", "kill(worker)", "kill(executor)", "partition")
 """Actions after which a driver may fail by itself."""
 
 
@@ -21,6 +21,7 @@ class TrialProgress:
         self._committed: set[int] = set()
         self._started: int | None = None
         self._consequences = 0
+        self._cut: set[tuple[object, object]] = set()
         self._fired = False
         self._moved = time.monotonic()
         self.injector: Injector | None = None
@@ -33,6 +34,7 @@ class TrialProgress:
             if event == "fault.fired":
                 self._fired = True
                 self._consequences += any(str(fields.get("action", "")).startswith(name) for name in SELF_INFLICTED)
+            self._note_network(event, fields)
 
     def _note_point(self, fields: Mapping[str, Any]) -> None:
         here = (fields.get("phase"), fields.get("edge"))
@@ -40,6 +42,16 @@ class TrialProgress:
             self._committed.add(fields["batch"])
         elif here == ("sink.write", "before"):
             self._started = fields["batch"]
+
+    def _note_network(self, event: str, fields: Mapping[str, Any]) -> None:
+        """While the plan keeps a machine cut off, drivers may fail by that again and again."""
+        link = (fields.get("process"), fields.get("peer"))
+        if event == "network.cut":
+            self._cut.add(link)
+        elif event in ("network.healed", "environment.failure"):
+            self._cut.discard(link)
+        elif event == "driver.exited":
+            self._consequences += bool(self._cut)
 
     def committed_batches(self) -> int:
         return len(self._committed)
@@ -56,7 +68,8 @@ class TrialProgress:
         return self._fired
 
     def idle_seconds(self) -> float:
-        if self.busy():
+        """A job that waits for a network which the plan keeps cut is not idle."""
+        if self.busy() or self._cut:
             return 0.0
         return time.monotonic() - self._moved
 

@@ -69,7 +69,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--onceproof-attach", metavar="NAME", help="use the environment that 'onceproof up --name NAME' left"
     )
-    group.addoption("--onceproof-master", default="local[2]", metavar="MASTER", help="Spark master (default local[2])")
+    group.addoption("--onceproof-env", default="local", metavar="ENV", help="local (default) or docker")
+    group.addoption(
+        "--onceproof-master", metavar="MASTER", help="Spark master (default: local[2] in local, standalone in docker)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -101,6 +104,7 @@ def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
     from .session import Place, Session
 
     place = Place(
+        env=request.config.getoption("--onceproof-env"),
         master=request.config.getoption("--onceproof-master"),
         attach=request.config.getoption("--onceproof-attach"),
         runs=request.config.rootpath / RUNS,

@@ -14,6 +14,7 @@ from types import TracebackType
 from ..assertions import Guarantee, Workload
 from ..faults import Plan, PlanError, ResolvedPlan, parse_located, resolve
 from .environments.base import Environment
+from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
@@ -23,16 +24,26 @@ from .sinks import Sink, SinkProcess, find_sink, shape
 from .spec import TrialResult, TrialSpec
 from .trial import run_trial
 
+ENVIRONMENTS = ("local", "docker")
+DEFAULT_MASTER = {"local": "local[2]", "docker": "standalone"}
+
 
 @dataclass(frozen=True)
 class Place:
-    """Which environment to have, and where to keep the runs."""
+    """Which environment to have, and where to keep the runs.
 
-    master: str = "local[2]"
-    brokers: int = 1
+    ``master`` None is ``local[2]`` in the local environment and ``standalone`` in Docker. ``image`` and
+    ``compose_files`` are for Docker only.
+    """
+
+    env: str = "local"
+    master: str | None = None
+    brokers: int | None = None
     python: str = sys.executable
     lean: bool = True
     attach: str | None = None
+    image: str | None = None
+    compose_files: tuple[str, ...] = ()
     runs: Path = RUNS
     sink_deadline: float = 60.0
 
@@ -53,30 +64,56 @@ class Request:
     directory: Path | None = None
 
 
-def resolve_plan(text: str, sink: Path, master: str, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
-    """Parse a plan and hold it against the sink; starts nothing. Raises UsageError."""
+def resolve_plan(text: str, sink: Path, place: Place, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
+    """Parse a plan and hold it against the sink and the place; starts nothing. Raises UsageError."""
     try:
         located = parse_located(text)
-        return located.plan, resolve(located, shape(sink), master, trace=trace)
+        resolved = resolve(located, shape(sink), master_of(place), network=has_network(place), trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
+    return located.plan, resolved
 
 
 def open_environment(place: Place) -> Environment:
     """The environment of a place: one of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
     if place.attach:
         return attach(place.attach)
+    options = options_of(place)
+    if isinstance(options, DockerOptions):
+        from .environments.docker.environment import open_docker
+
+        return open_docker(options)
+    return open_local(options)
+
+
+def options_of(place: Place) -> LocalOptions | DockerOptions:
+    """What is chosen of an environment of one's own. Raises UsageError."""
+    if place.env not in ENVIRONMENTS:
+        raise UsageError(f"--env {place.env!r} is unknown: it is one of {', '.join(ENVIRONMENTS)}")
+    if place.env == "local" and (place.image or place.compose_files):
+        raise UsageError("--image and --compose-file choose containers: give --env docker with them")
+    for file in place.compose_files:
+        if not Path(file).is_file():
+            raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
+    master = master_of(place)
     try:
-        options = LocalOptions(master=place.master, brokers=place.brokers, lean=place.lean, python=place.python)
+        if place.env == "docker":
+            files = tuple(str(Path(file).resolve()) for file in place.compose_files)
+            return DockerOptions(master, place.lean, place.image, files, place.brokers or BROKERS)
+        return LocalOptions(master=master, brokers=place.brokers or 1, lean=place.lean, python=place.python)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return open_local(options)
 
 
 def master_of(place: Place) -> str:
     """The Spark master that trials will have: that of the environment which they are attached to, or the place's."""
     held = {one.name: one.master for one in environments()} if place.attach else {}
-    return held.get(place.attach or "", place.master)
+    return held.get(place.attach or "") or place.master or DEFAULT_MASTER.get(place.env, "local[2]")
+
+
+def has_network(place: Place) -> bool:
+    """Whether the machines of the place have a network between them that can be cut."""
+    return place.env == "docker"
 
 
 class Session:
@@ -122,9 +159,7 @@ class Session:
 
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
-        plan, resolved = resolve_plan(
-            request.plan, find_sink(request.sink), master_of(self._place), trace=request.trace
-        )
+        plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._place, trace=request.trace)
         directory = new_run_directory(self._place.runs, request.directory)
         sink = self.load(request.sink)
         self.environment.provide({"kafka", *sink.services} - {"directory"})

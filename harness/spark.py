@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .environments.base import Unavailable
+from .errors import Unavailable
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """JVM options that shorten a start: C1 only, the smallest collector, class-data sharing. An archive is bound to the

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from .artifacts import Artifacts
+from .artifacts import Runtime
 from .java import Java
 from .spark import QUICK_START, SparkInstall
 
@@ -29,14 +29,14 @@ directory still finds ``.../conf:/spark-defaults.conf``.
 """
 
 
-def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]:
+def lean_properties(java: Java, spark: SparkInstall, runtime: Runtime) -> dict[str, str]:
     """Spark properties for a quick start, with the Kafka connector on the class path of driver and executors.
 
     No UI, two shuffle partitions, no generated code, C1, SerialGC, a nursery that is not collected before the end of
     most trials, a checkpoint without checksum files, UTC, and the class-data archive that ``onceproof setup`` makes.
     """
-    jars = os.pathsep.join(str(jar) for jar in artifacts.lean_jars(spark.version))
-    return base_properties(spark, artifacts) | {
+    jars = os.pathsep.join(str(jar) for jar in runtime.lean_jars(spark.version))
+    return base_properties(spark, runtime) | {
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
         "spark.ui.enabled": "false",
@@ -47,18 +47,18 @@ def lean_properties(java: Java, spark: SparkInstall, artifacts: Artifacts) -> di
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # Hadoop without its native library starts a process for each look at a file: half of them for checksum files.
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-        "spark.driver.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
-        "spark.executor.extraJavaOptions": " ".join(java_options(java, spark, artifacts)),
+        "spark.driver.extraJavaOptions": " ".join(java_options(java, spark, runtime)),
+        "spark.executor.extraJavaOptions": " ".join(java_options(java, spark, runtime)),
     }
 
 
-def base_properties(spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]:
+def base_properties(spark: SparkInstall, runtime: Runtime) -> dict[str, str]:
     """What every trial needs, lean or not: the connector's jars, and UTC.
 
     The jars are given as class path, not as ``spark.jars``: the application class loader has them then, so that a
     class-data archive covers them.
     """
-    connector = os.pathsep.join(str(jar) for jar in artifacts.connector_jars(spark.version))
+    connector = os.pathsep.join(str(jar) for jar in runtime.connector_jars(spark.version))
     return {
         "spark.driver.extraClassPath": connector,
         "spark.executor.extraClassPath": connector,
@@ -68,9 +68,9 @@ def base_properties(spark: SparkInstall, artifacts: Artifacts) -> dict[str, str]
     }
 
 
-def java_options(java: Java, spark: SparkInstall, artifacts: Artifacts) -> list[str]:
+def java_options(java: Java, spark: SparkInstall, runtime: Runtime) -> list[str]:
     """Options of a lean driver or executor JVM, quoted for Spark's ``extraJavaOptions``."""
-    archive = artifacts.spark_archive(java, spark)
+    archive = runtime.spark_archive(java, spark)
     shared = [quoted(f"-XX:SharedArchiveFile={archive}")] if archive else []
     return [*QUICK_START, *shared, *QUIET, NURSERY, "-Duser.timezone=UTC"]
 
@@ -95,13 +95,13 @@ def write_conf_dir(
     log4j: str,
     java: Java | None = None,
     spark: SparkInstall | None = None,
-    artifacts: Artifacts | None = None,
+    runtime: Runtime | None = None,
 ) -> dict[str, str]:
     """Write a configuration below ``directory`` and return the environment variables for ``python job.py``.
 
     ``log4j`` is the text of a log4j2 properties file; it applies to the driver's JVM and to executors on the same
     machine. Nothing else in ``directory`` is touched; it is made if it is missing. With ``java`` and ``spark`` the
-    variables name them too, so that those of the user's shell do not count; with ``artifacts`` as well, the short-lived
+    variables name them too, so that those of the user's shell do not count; with ``runtime`` as well, the short-lived
     JVM that Spark's launcher runs to build the command line starts from its own archive (0.1 s each time).
     """
     conf = directory / CONF_NAME
@@ -113,7 +113,7 @@ def write_conf_dir(
     (conf / "spark-defaults.conf").write_text(defaults_text(properties), encoding="utf-8")
     variables = {
         "SPARK_CONF_DIR": str(conf),
-        "SPARK_LAUNCHER_OPTS": " ".join(_launcher_options(java, spark, artifacts)),
+        "SPARK_LAUNCHER_OPTS": " ".join(_launcher_options(java, spark, runtime)),
         "TZ": "UTC",
     }
     if java:
@@ -127,8 +127,8 @@ def write_conf_dir(
     return variables
 
 
-def _launcher_options(java: Java | None, spark: SparkInstall | None, artifacts: Artifacts | None) -> list[str]:
-    archive = artifacts.launcher_archive(java, spark) if artifacts and java and spark else None
+def _launcher_options(java: Java | None, spark: SparkInstall | None, runtime: Runtime | None) -> list[str]:
+    archive = runtime.launcher_archive(java, spark) if runtime and java and spark else None
     # The shell script spark-class splits this variable at blanks and knows no quotes.
     fits = archive is not None and not any(character.isspace() for character in str(archive))
     return [*QUICK_START, "-Xlog:disable", *([f"-XX:SharedArchiveFile={archive}"] if fits else [])]

@@ -54,7 +54,7 @@ class Progress(Protocol):
         """The batch that was last handed to the sink."""
 
     def consequences(self) -> int:
-        """How many faults fired that make a driver fail by themselves (``fail``, or the kill of a worker)."""
+        """How many faults fired that make a driver fail by themselves (``fail``, the kill of a worker, a partition)."""
 
     def idle_seconds(self) -> float:
         """Seconds since anything was reported or a planned action was under way."""
@@ -115,7 +115,7 @@ class Supervisor:
         """The incarnation to which ``process`` belongs, else the newest one."""
         with self._lock:
             for incarnation in self.incarnations:
-                if not incarnation.ended and process in incarnation.driver.alive():
+                if not incarnation.ended and incarnation.driver.holds(process):
                     return incarnation
             return self.incarnations[-1]
 

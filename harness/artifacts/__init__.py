@@ -11,9 +11,10 @@ Jars are pinned in ``lock.json``, fetched when they are first asked for, and ver
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ..java import Java
 from ..spark import SparkInstall
@@ -23,7 +24,28 @@ from .errors import CACHE, MIRROR, ArtifactError
 from .keys import archive_path, broker_key, launcher_key, spark_key
 from .lock import Jar, Lock, shipped_lock
 
-__all__ = ["ArtifactError", "Artifacts", "Jar", "Lock", "default_cache"]
+__all__ = ["ArtifactError", "Artifacts", "Jar", "Lock", "Runtime", "default_cache"]
+
+
+class Runtime(Protocol):
+    """What the JVMs of a job are started with, as paths of the machine on which they run."""
+
+    def connector_jars(self, spark_version: str) -> Sequence[Path]:
+        """The Kafka connector of Spark ``spark_version`` with what it needs beyond Spark's own jars."""
+
+    def lean_jars(self, spark_version: str) -> Sequence[Path]:
+        """What precedes Spark's own jars in a lean JVM: the connector, and Byteman, which loads quicker from there."""
+
+    def byteman(self) -> Path: ...
+
+    def named_classes(self) -> Path | None:
+        """The agent for lean JVMs (see :mod:`.agent`), if there is one."""
+
+    def spark_archive(self, java: Java, spark: SparkInstall) -> Path | None:
+        """The class-data archive for Spark's JVMs with :meth:`lean_jars` in front, if there is one."""
+
+    def launcher_archive(self, java: Java, spark: SparkInstall) -> Path | None:
+        """The class-data archive for the JVM in which Spark's launcher builds a command line, if there is one."""
 
 
 @dataclass(frozen=True)

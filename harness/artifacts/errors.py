@@ -6,7 +6,7 @@ import errno
 import shutil
 from pathlib import Path
 
-from ..environments.base import Unavailable
+from ..errors import Unavailable
 
 MIRROR = "ONCEPROOF_MIRROR"
 CACHE = "ONCEPROOF_CACHE"

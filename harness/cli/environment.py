@@ -16,6 +16,7 @@ from ..doctor import diagnose
 from ..environments import holder
 from ..environments.local import LocalOptions
 from ..errors import HELD, UNAVAILABLE, UsageError
+from ..session import options_of
 from ..setup_steps import setup as run_setup
 from .options import Json, PlaceOptions
 
@@ -70,12 +71,9 @@ def up(
 
         onceproof run --attach dev --sink kafka_append
     """
-    try:
-        options = LocalOptions(
-            master=place.master, brokers=place.brokers, lean=not place.own_settings, python=place.python
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    options = options_of(place.place())
+    if not isinstance(options, LocalOptions):
+        raise UsageError("onceproof up holds local environments")
     held = holder.up(name, options, ttl * 60)
     print(json_module.dumps(asdict(held), default=str) if json else f"environment {name} is up: {held}")
     return HELD

@@ -29,10 +29,20 @@ CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarant
 class PlaceOptions:
     """Where trials run."""
 
+    env: Annotated[str, Parameter(help="local (processes on this machine) or docker (docker-compose.yml)")] = "local"
     master: Annotated[
-        str, Parameter(help="Spark master: local[N], or standalone for a master and workers of our own")
-    ] = "local[2]"
-    brokers: Annotated[int, Parameter(help="Kafka brokers, 1 to 3")] = 1
+        str | None,
+        Parameter(
+            help="Spark master: local[N], or standalone for a cluster of our own [local: local[2], docker: standalone]"
+        ),
+    ] = None
+    brokers: Annotated[int | None, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
+    image: Annotated[
+        str | None, Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)")
+    ] = None
+    compose_file: Annotated[
+        tuple[str, ...], Parameter(negative=(), help="docker: override file for compose; may be repeated")
+    ] = ()
     python: Annotated[str, Parameter(help="the job's Python interpreter; it has pyspark")] = sys.executable
     conf: Annotated[
         tuple[str, ...], Parameter(negative=(), help="Spark property KEY=VALUE for the driver; may be repeated")
@@ -58,11 +68,14 @@ class PlaceOptions:
 
     def place(self) -> Place:
         return Place(
+            env=self.env,
             master=self.master,
             brokers=self.brokers,
             python=self.python,
             lean=not self.own_settings,
             attach=self.attach,
+            image=self.image,
+            compose_files=self.compose_file,
             runs=self.runs,
             sink_deadline=self.sink_deadline,
         )

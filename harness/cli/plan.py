@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from ...faults import PlanError, format_plan, parse
 from ..errors import HELD, UsageError
-from ..session import resolve_plan
+from ..session import Place, resolve_plan
 from ..sinks import find_sink
 from .options import Json
 from .run import plan_text
@@ -28,7 +28,8 @@ def check(
     *,
     file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     sink: Annotated[str | None, Parameter(help="hold the plan against this sink too")] = None,
-    master: Annotated[str, Parameter(help="the Spark master that it is meant for")] = "local[2]",
+    env: Annotated[str, Parameter(help="the environment that it is meant for: local or docker")] = "local",
+    master: Annotated[str | None, Parameter(help="the Spark master that it is meant for")] = None,
     json: Json = False,
 ) -> int:
     """Check a plan: its form, and with --sink whether that sink has its phases. Nothing is started.
@@ -49,7 +50,7 @@ def check(
     except PlanError as error:
         raise UsageError(str(error)) from error
     if sink is not None:
-        resolve_plan(source, find_sink(sink), master)
+        resolve_plan(source, find_sink(sink), Place(env=env, master=master))
     canonical = format_plan(plan)
     print(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
     return HELD

@@ -12,7 +12,7 @@ from ...assertions import Outcome
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..record import trial_as_json
 from ..reports.trial import print_trial
-from ..session import Request, Session, master_of, resolve_plan
+from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
 from .options import Json, PlaceOptions, WorkloadOptions
 from .options import claim as claim_of
@@ -60,7 +60,7 @@ def run(
         settle_deadline=place.settle_deadline,
         directory=run_directory,
     )
-    resolve_plan(request.plan, find_sink(sink), master_of(place.place()))
+    resolve_plan(request.plan, find_sink(sink), place.place())
     with as_interrupt(), Session(place.place()) as session:
         result = session.trial(request)
     if json:

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from ..errors import Unavailable as Unavailable
+
 Side = Literal["job", "harness"]
-
-
-class Unavailable(Exception):
-    """The environment could not be had or broke by itself: exit code 4, never a verdict."""
 
 
 class EffectError(Exception):
@@ -88,6 +86,9 @@ class Driver(Protocol):
 
     process: str
 
+    def holds(self, process: str | None) -> bool:
+        """Whether ``process`` runs on this driver's machine."""
+
     def wait(self, timeout: float) -> int | None:
         """The exit code (negative: the signal), or None if it still runs after ``timeout`` seconds."""
 
@@ -116,10 +117,9 @@ class Failure:
 class Environment(Protocol):
     """Real Kafka, real Spark, real databases; warm between trials."""
 
-    name: str
-    python: str
-    """The job's interpreter."""
-    master: str
+    @property
+    def python(self) -> str:
+        """The job's interpreter."""
 
     def provide(self, services: Collection[str]) -> None:
         """Start those of ``kafka``, ``postgres``, ``redis`` that do not run yet. Raises Unavailable."""
@@ -164,6 +164,22 @@ class Environment(Protocol):
 
     def start_broker(self, broker: int) -> str:
         """Start a killed broker again; returns, for the journal, once its new incarnation is registered."""
+
+    def cut(self, process: str, peer: str | None) -> str:
+        """Cut the network between the machine of ``process`` and ``peer``, both ways; returns once nothing passes.
+
+        ``peer`` is ``broker1`` to ``broker3``, ``worker1`` or ``worker2``; None is every other machine of the cluster.
+        Probes still reach the injector, and the harness still reaches the brokers. Raises EffectError.
+        """
+
+    def heal(self, process: str, peer: str | None) -> str:
+        """Undo :meth:`cut`; returns, for the journal, what is connected again. Raises EffectError."""
+
+    def publish(self, path: Path) -> Path:
+        """Where driver and executors find a file or directory of the harness's machine: a copy, or itself.
+
+        Raises Unavailable if it is too large to be copied.
+        """
 
     def failures(self) -> list[Failure]:
         """Parts that died without being asked to since the last call."""

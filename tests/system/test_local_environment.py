@@ -16,10 +16,10 @@ import psycopg
 import pytest
 from onceproof.harness import processes, sweep
 from onceproof.harness.environments.base import DriverSpec, EffectError, ProbePoint, ProcessSpec, Unavailable
+from onceproof.harness.environments.broker_metadata import cluster_metadata
+from onceproof.harness.environments.driver_start import joined, user_settings
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.environments.local import postgres as local_postgres
-from onceproof.harness.environments.local.driver import joined, user_settings
-from onceproof.harness.environments.local.kafka import cluster_metadata
 from onceproof.harness.guardian import MARK
 from onceproof.harness.waiting import NotYet, wait_for
 

@@ -27,8 +27,8 @@ from onceproof.faults.probes.jvm import RULES
 from onceproof.faults.probes.rule import Side
 from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.environments.base import ProbePoint
+from onceproof.harness.environments.driver_start import LEAN_RULES
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
-from onceproof.harness.environments.local.driver import LEAN_RULES
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SPARK_JARS = str(Path(pyspark.__path__[0]) / "jars" / "*")

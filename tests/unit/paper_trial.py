@@ -128,6 +128,12 @@ class Paper:
         """The fault is reached at the last report, and fires."""
         return self.reached_last(fault).fired(action, fault)
 
+    def cut(self, target: str = "driver", peer: str | None = "broker2", process: str = "driver:1") -> Paper:
+        return self.add("network.cut", target=target, process=process, peer=peer, detail="nothing passes")
+
+    def healed(self, target: str = "driver", peer: str | None = "broker2", process: str = "driver:1") -> Paper:
+        return self.add("network.healed", target=target, process=process, peer=peer, detail="it passes again")
+
     def exited(self, incarnation: int = 1, code: int = 0, planned: bool = False, error: str | None = None) -> Paper:
         return self.add("driver.exited", incarnation=incarnation, code=code, planned=planned, error=error)
 
@@ -149,6 +155,15 @@ def killed_in_batch_1(phase: str = "sink.commit", edge: str | None = "after") ->
     """kill(driver) while batch 1 is with the sink; the restarted driver replays it and goes on."""
     paper = Paper().start().batches(1, 0).hand_over(1, 1).point(phase, edge, 1, 1).killed_here()
     return paper.exited(1, -9, planned=True).start(2).batches(2, 1, 2, 3, 4).exited(2)
+
+
+PARTITION = "partition(driver, peer=broker2, for=20s)"
+
+
+def cut_off_in_batch_1(confirmed: bool = True) -> Paper:
+    """The driver is cut off from a broker while batch 1 is with the sink."""
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).reached_last().fired(PARTITION, confirmed=False).cut()
+    return paper.confirmed(PARTITION) if confirmed else paper
 
 
 def fault(text: str = "sink.commit:after[batch=1] -> kill(driver)") -> FaultRecord:

@@ -70,6 +70,12 @@ class Acts:
         self.done.append(("resume", target))
         return "resumed"
 
+    def partition(self, target: str, point: Mapping[str, Any], peer: str | None, seconds: float) -> str:
+        if self.error:
+            raise self.error
+        self.done.append(("partition", f"{target} from {peer} for {seconds:g} s"))
+        return "nothing passes"
+
 
 class Probe:
     """A process that reports: a connection and what it was answered."""
@@ -296,6 +302,32 @@ def test_pause_for_a_time_resumes_by_itself(journal: Journal, acts: Acts) -> Non
         Probe(injector).ask("sink.write", "after", batch=1)
         assert injector.status()[0].confirmed
     assert acts.done == [("pause", "driver"), ("resume", "driver")]
+
+
+@pytest.mark.parametrize(
+    ("action", "done"),
+    [
+        ("partition(driver, peer=broker2, for=1m)", "driver from broker2 for 60 s"),
+        ("partition(broker, for=300ms)", "broker from None for 0.3 s"),
+    ],
+)
+def test_a_partition_is_confirmed_before_the_thread_goes_on_and_not_waited_for(
+    journal: Journal, acts: Acts, action: str, done: str
+) -> None:
+    with serving(f"txn.prepare:after -> {action}", acts, journal) as injector:
+        assert Probe(injector).ask("txn.prepare", "after", role="broker") == b"G"
+        assert acts.done == [("partition", done)]
+        assert (injector.status()[0].confirmed, injector.acting(), injector.pending()) == (True, False, False)
+    assert journal.named("fault.confirmed")[0]["detail"] == "nothing passes"
+
+
+def test_a_partition_that_cannot_be_had_fails_its_fault(journal: Journal, acts: Acts) -> None:
+    acts.error = RuntimeError("broker1 from broker1 is no partition")
+    with serving("sink.write:after -> partition(driver, for=1s) then kill(driver)", acts, journal) as injector:
+        assert Probe(injector).ask("sink.write", "after", batch=1) == b"G"
+        [status] = injector.status()
+    assert (status.fired, status.confirmed, status.error) == (True, False, "broker1 from broker1 is no partition")
+    assert acts.done == []
 
 
 def test_a_moment_fires_by_the_clock(journal: Journal, acts: Acts) -> None:

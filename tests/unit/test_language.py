@@ -41,6 +41,9 @@ CANONICAL = [
     "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)",
     "task.run:after -> kill(driver) with hold(task.run:before#2) and hold(batch.commit:before)",
     "sink.write:before[batch=1] -> delay(2s); sink.write:after[batch=2] -> pause(driver, for=300ms)",
+    "sink.write:before[batch=1] -> partition(driver, peer=broker2, for=20s)",
+    "txn.prepare:after -> partition(broker, for=300ms) then delay(1s)",
+    "at(3s) -> partition(executor, peer=worker1, for=1m)",
     "query.start:before -> fail",
     "",
 ]
@@ -246,6 +249,12 @@ ERRORS = [
     ("sink.write:after -> fail(psycopg.Error)", 26, "psycopg.Error", "error=psycopg.Error"),
     ('sink.write:after -> fail(error="a b")', 32, '"a b"', "dotted name of a class"),
     ('sink.write:after -> fail(message="\\q")', 34, '"\\q"', "unknown escape"),
+    ("sink.write:after -> partition(driver, peer=broker2)", 21, None, "partition needs for: "),
+    ("sink.write:after -> partition(driver, peer=brokr2, for=1s)", 44, "brokr2", "did you mean broker2?"),
+    ("sink.write:after -> partition(driver, peer=driver, for=1s)", 44, "driver", "peer is broker1, broker2, broker3"),
+    ("sink.write:after -> partition(driver, broker2, for=1s)", 39, "broker2", "peer=broker2"),
+    ("sink.write:after -> partition(worker, for=1s)", 31, "worker", "Valid: driver, executor, broker"),
+    ("sink.write:after -> partition(driver) until sink.write:before", 45, "sink.write:before", "only pause does"),
     ("sink.write:after#0 -> fail", 17, "#0", "#0 is no count"),
     ("sink.write:after#x -> fail", 17, "#", "a comment needs a blank"),
     ("sink.write:after ->", 20, "", "expected an action, but the plan ends"),
@@ -287,7 +296,7 @@ def test_an_error_shows_its_line_with_a_caret_under_the_column() -> None:
         parse("# two faults\nat(3s) -> kill(driver)\nsink.write:after[batch=1] ->  kil(driver)\n")
     assert str(caught.value) == (
         "plan, line 3, column 31: no action is called kil: did you mean kill? "
-        "Valid: delay, fail, kill, pause, restart, resume\n"
+        "Valid: delay, fail, kill, partition, pause, restart, resume\n"
         "  sink.write:after[batch=1] ->  kil(driver)\n"
         "                                ^^^"
     )

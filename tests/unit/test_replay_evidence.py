@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from onceproof.assertions import FaultReport, Open
 from onceproof.assertions.replay import examine, same_action
-from paper_trial import Paper, evidence, fault, task_of
+from paper_trial import PARTITION, Paper, cut_off_in_batch_1, evidence, fault, task_of
 
 
 def report(paper: Paper, text: str, number: int = 0, **more: Any) -> FaultReport:
@@ -229,6 +229,89 @@ def test_a_dead_broker_registers_again_and_its_transaction_is_complete() -> None
     assert landed(back, BROKER)
     assert seen(back, BROKER, hanging=[Open("kafka", "job-0", "PrepareCommit")]) is None
     assert seen(back, BROKER, hanging=[Open("kafka", "another", "Ongoing")]) is not None
+
+
+# --- partition ---
+
+CUT = f"sink.write:before[batch=1] -> {PARTITION}"
+
+
+def test_a_partition_is_cut_and_healed_and_needs_no_replay() -> None:
+    healed = cut_off_in_batch_1().healed().finish(1, 1)
+    assert seen(healed, CUT) == "driver:1 was cut off from broker2 and healed after 2.0 s"
+    assert landed(healed, CUT)
+    assert report(healed, CUT).confirmed is True
+
+
+def test_a_replay_after_a_partition_is_not_forbidden() -> None:
+    replayed = (
+        cut_off_in_batch_1().exited(1, 1, error="TimeoutException").healed().start(2).batches(2, 1, 2, 3, 4).exited(2)
+    )
+    assert landed(replayed, CUT)
+
+
+def test_a_partition_that_was_never_healed_has_not_landed() -> None:
+    unhealed = cut_off_in_batch_1().finish(1, 1).batches(1, 2, 3, 4).exited()
+    assert seen(unhealed, CUT) is None
+    assert examine(0, evidence(None, unhealed, fault(CUT)))[1] == (
+        f"the replay evidence of fault {CUT!r} is missing: required was that the driver is cut off from broker2, "
+        "and the network between them healed (the network between driver:1 and broker2 was not healed)"
+    )
+
+
+@pytest.mark.parametrize(
+    "other", [{"peer": "broker3"}, {"peer": None}, {"process": "worker1:1"}], ids=["peer", "everything", "process"]
+)
+def test_the_healing_of_another_partition_is_no_evidence(other: dict[str, Any]) -> None:
+    assert seen(cut_off_in_batch_1().healed(**other), CUT) is None
+
+
+def test_a_partition_without_its_cut_in_the_journal_has_not_landed() -> None:
+    fired = Paper().start().hand_over(1, 1).cut().healed().reached_last().fired(PARTITION)
+    assert seen(fired, CUT) is None, "what comes before the fault is not of it"
+    assert seen(fired.cut(peer=None).healed(peer=None), CUT) is None
+    assert seen(fired.cut(target="executor").healed(target="executor"), CUT) is None
+    assert seen(fired.healed(), CUT) is None
+    assert seen(fired.cut().healed(), CUT) is not None
+
+
+def test_a_partition_counts_only_if_its_cut_was_confirmed() -> None:
+    unconfirmed = cut_off_in_batch_1(confirmed=False).healed().finish(1, 1)
+    assert report(unconfirmed, CUT).confirmed is False
+    assert not landed(unconfirmed, CUT)
+
+
+def test_a_partition_from_every_other_machine_names_no_peer() -> None:
+    text = "at(3s) -> partition(executor, for=20s)"
+    paper = Paper().start().add("fault.reached", fault=0).fired("partition(executor, for=20s)", confirmed=False)
+    paper.cut("executor", None, "worker1:7").confirmed("partition(executor, for=20s)")
+    assert seen(paper, text) is None
+    assert seen(paper.healed("executor", "broker1", "worker1:7"), text) is None
+    assert seen(paper.healed("executor", None, "worker1:7"), text) == (
+        "worker1:7 was cut off from every other machine and healed after 3.0 s"
+    )
+
+
+def test_each_of_several_partitions_is_cut_and_healed() -> None:
+    other = PARTITION.replace("broker2", "broker3")
+    text = f"{CUT} then {other}"
+    paper = cut_off_in_batch_1()
+    assert not report(paper.healed(), text).confirmed, "the other one was not confirmed"
+    paper.fired(other, confirmed=False).cut(peer="broker3").confirmed(other)
+    assert report(paper, text).confirmed
+    assert seen(paper, text) is None
+    assert seen(paper.healed(peer="broker3"), text) == (
+        "driver:1 was cut off from broker2 and healed after 2.0 s, and "
+        "driver:1 was cut off from broker3 and healed after 2.0 s"
+    )
+
+
+def test_a_partition_before_which_its_fault_failed_was_not_seen() -> None:
+    text = "sink.write:before[batch=1] -> kill(driver) then partition(driver, for=1s)"
+    paper = Paper().start().hand_over(1, 1).reached_last().fired("kill(driver)", confirmed=False)
+    paper.add("fault.failed", fault=0, action="kill(driver)", error="it lives").start(2).hand_over(2, 1)
+    assert seen(paper, text) is None
+    assert report(paper, text).error == "it lives"
 
 
 # --- pause, delay ---

@@ -26,13 +26,13 @@ PYTHON = SinkShape(
 )
 
 
-def resolved(text: str, shape: SinkShape = UNKNOWN, master: str = "local[2]") -> ResolvedPlan:
-    return resolve(parse_located(text), shape, master)
+def resolved(text: str, shape: SinkShape = UNKNOWN, master: str = "local[2]", *, network: bool = False) -> ResolvedPlan:
+    return resolve(parse_located(text), shape, master, network=network)
 
 
-def refusal(text: str, shape: SinkShape = UNKNOWN, master: str = "local[2]") -> PlanError:
+def refusal(text: str, shape: SinkShape = UNKNOWN, master: str = "local[2]", *, network: bool = False) -> PlanError:
     with pytest.raises(PlanError) as caught:
-        resolved(text, shape, master)
+        resolved(text, shape, master, network=network)
     return caught.value
 
 
@@ -116,6 +116,42 @@ def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
     assert "needs a point that stops a broker: valid: txn.prepare" in refusal(text, PYTHON).message
     assert "postgres_upsert.py has none" in refusal(text, FOREACH).message
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sink.write:before[batch=1] -> partition(driver, peer=broker2, for=20s)",
+        "at(3s) -> partition(driver, for=20s)",
+        "task.run:before -> partition(executor, peer=broker1, for=1s)",
+        "at(3s) -> partition(executor, for=1s)",
+        "txn.prepare:after -> partition(broker, peer=broker1, for=1s)",
+    ],
+)
+def test_a_partition_needs_machines_with_a_network_between_them(text: str) -> None:
+    error = refusal(text, PYTHON, "standalone")
+    target = text.split("partition(")[1].split(",")[0]
+    assert (error.column, error.offending) == (text.index("partition") + 1, "partition")
+    assert error.message == f"partition({target}) needs --env docker: in the local environment all machines are one"
+    assert resolved(text, PYTHON, "standalone", network=True)
+
+
+def test_a_plan_is_refused_at_its_partition_wherever_that_stands() -> None:
+    text = "sink.write:before -> delay(1s);\n  sink.write:after -> kill(driver) then partition(driver, for=1s)"
+    error = refusal(text)
+    assert (error.line, error.column) == (2, 41)
+
+
+def test_a_partition_acts_where_a_kill_does() -> None:
+    text = "task.run:before -> partition(executor, for=1s)"
+    assert "needs --master standalone" in refusal(text, PYTHON, network=True).message
+    text = "sink.commit:before -> partition(executor, for=1s)"
+    assert "needs a point of a task" in refusal(text, PYTHON, "standalone", network=True).message
+    for point in ("sink.write:after", "at(3s)"):
+        error = refusal(f"{point} -> partition(broker, for=1s)", PYTHON, network=True)
+        assert "needs a point that stops a broker: valid: txn.prepare" in error.message
+    for point in ("query.start", "task.run:after", "line[two_phase.py:5]", "txn.prepare:after", "at(3s)"):
+        assert resolved(f"{point} -> partition(driver, for=1s)", PYTHON, network=True)
 
 
 def test_fail_needs_a_stopped_thread_that_can_raise() -> None:

@@ -27,8 +27,10 @@ from onceproof.assertions import (
 )
 from paper_trial import (
     LANDED,
+    PARTITION,
     Paper,
     changed,
+    cut_off_in_batch_1,
     everything_and,
     everything_but,
     evidence,
@@ -362,6 +364,48 @@ def test_the_verdict_is_one_json_object() -> None:
     assert {"kind", "count", "records", "batches", "partitions", "causes"} == set(found["anomaly_details"][0])
 
 
+# --- a trial with a partition ---
+
+CUT = fault(f"sink.write:before[batch=1] -> {PARTITION}")
+
+
+def through_the_partition() -> Paper:
+    return cut_off_in_batch_1().healed().finish(1, 1).batches(1, 2, 3, 4).exited()
+
+
+def restarted_by_the_partition() -> Paper:
+    paper = cut_off_in_batch_1().exited(1, 1, error="TimeoutException: topic out-1").healed()
+    return paper.start(2).batches(2, 1, 2, 3, 4).exited(2)
+
+
+@pytest.mark.parametrize("make", [through_the_partition, restarted_by_the_partition])
+def test_a_job_that_comes_through_a_partition_keeps_its_claim(make: Callable[[], Paper]) -> None:
+    found = verdict(None, make(), CUT)
+    assert (found.outcome, found.guarantee) == (PASS, EO)
+    assert "landed: driver:1 was cut off from broker2 and healed" in found.reason
+
+
+def test_rows_written_twice_through_a_partition_are_told_with_it() -> None:
+    found = verdict(TWICE, restarted_by_the_partition(), CUT)
+    assert (found.outcome, found.guarantee) == (FAIL, ALO)
+    assert f"after {PARTITION} at sink.write:before[batch=1]" in found.reason
+
+
+def test_a_partition_that_was_not_healed_or_not_confirmed_proves_nothing() -> None:
+    unhealed = cut_off_in_batch_1().finish(1, 1).batches(1, 2, 3, 4).exited()
+    unconfirmed = cut_off_in_batch_1(confirmed=False).healed().finish(1, 1).batches(1, 2, 3, 4).exited()
+    for paper in (unhealed, unconfirmed):
+        assert verdict(None, paper, CUT).outcome is INCONCLUSIVE
+
+
+def test_a_job_that_a_partition_leaves_stuck_fails() -> None:
+    paper = cut_off_in_batch_1().exited(1, 1, error="E: no").healed().start(2).hand_over(2, 1)
+    paper.exited(2, 1, error="E: no").add("driver.gave_up", batch=1, error="E: no")
+    found = verdict(LESS, paper, CUT, input_committed=False, stuck="E: no")
+    assert (found.outcome, [anomaly.kind for anomaly in found.anomalies]) == (FAIL, ["stuck"])
+    assert PARTITION in found.anomalies[0].causes[0]
+
+
 # --- kept and judged again ---
 
 KEPT: list[Callable[[], Evidence]] = [
@@ -371,10 +415,11 @@ KEPT: list[Callable[[], Evidence]] = [
     lambda: evidence(None, killed_in_batch_1(), LANDED, input_committed=False, stuck="ValueError: nö"),
     lambda: evidence(readings=[Reading(None, "no"), Reading(ground_truth())]),
     lambda: evidence(None, killed_in_batch_1(), fault("at(3s) -> kill(driver) then restart(driver, after=2s)")),
+    lambda: evidence(None, through_the_partition(), CUT),
 ]
 
 
-@pytest.mark.parametrize("make", KEPT, ids=["plain", "landed", "missed", "stuck", "unread", "moment"])
+@pytest.mark.parametrize("make", KEPT, ids=["plain", "landed", "missed", "stuck", "unread", "moment", "partition"])
 def test_a_run_that_was_kept_is_judged_the_same_again(make: Callable[[], Evidence], tmp_path: Path) -> None:
     save(make(), tmp_path)
     assert judge(load(tmp_path)) == judge(make())

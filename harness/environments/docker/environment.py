@@ -1,0 +1,322 @@
+"""The Docker environment: drivers in containers of their own, on a cluster of containers."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Collection
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from docker.models.containers import Container
+
+from ...guardian import Guardian
+from ...ports import LOOPBACK
+from ...sweep import disk_errors, state_directory, sweep
+from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
+from ..beside import BesideProcess, start_beside
+from ..driver_start import DriverStart, parse_settings
+from ..host import Host, inherited
+from . import containers, network
+from .driver import DockerDriver, DriverPool, start_driver
+from .options import DockerOptions
+from .project import service_of
+from .published import publish
+from .services import CLUSTER, DRIVER, DockerServices
+
+WORKERS = CLUSTER[1:]
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+MASTER_URL = "spark://spark-master:7077"
+PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)")
+
+
+class DockerEnvironment:
+    """Implements :class:`..base.Environment`. ``guardian`` starts the processes beside the job, on this machine."""
+
+    name = "docker"
+
+    def __init__(self, options: DockerOptions, guardian: Guardian, host: Host, stack: ExitStack) -> None:
+        self.options = options
+        self.services = DockerServices(options, host)
+        self.master = options.master
+        self._guardian = guardian
+        self._host = host
+        self._stack = stack
+        self._lock = threading.RLock()
+        self._pool = DriverPool(self.services.drivers)
+        self._numbers = itertools.count(1)
+        self._drivers: list[DockerDriver] = []
+        self._trials: dict[str, set[str]] = {}
+        self._published: dict[Path, Path] = {}
+        self._cuts: dict[tuple[str, str | None], tuple[Container, str, dict[Container, str]]] = {}
+        stack.callback(self.services.close)
+
+    @property
+    def python(self) -> str:
+        return self.services.image().spark.python
+
+    # -- services ---------------------------------------------------------------------------------------------------
+
+    def provide(self, services: Collection[str]) -> None:
+        self.services.provide(services)
+
+    def versions(self) -> dict[str, str]:
+        return self.services.versions()
+
+    def addresses(self, side: Side) -> Addresses:
+        return self.services.addresses(inside=side == "job")
+
+    def shared_directory(self, trial: str) -> Path:
+        path = self.services.shared / "trials" / trial
+        with disk_errors():
+            path.mkdir()
+        return path
+
+    def publish(self, path: Path) -> Path:
+        with self._lock:
+            if path not in self._published:
+                directory = path if path.is_dir() else path.parent
+                if directory not in self._published:
+                    place = self.services.shared / "published" / str(len(self._published)) / directory.name
+                    self._published[directory] = publish(directory, place)
+                self._published[path] = self._published[directory] / ("" if path.is_dir() else path.name)
+            return self._published[path]
+
+    def injector_host(self) -> str:
+        return self.services.bridge
+
+    # -- the job ----------------------------------------------------------------------------------------------------
+
+    def start_driver(self, spec: DriverSpec) -> DockerDriver:
+        """Start one driver; its log is copied to ``spec.log`` when it has ended. Raises Unavailable."""
+        self._tidy()
+        container = self._pool.take(spec.trial)
+        try:
+            driver = self._start_in(container, spec)
+        except BaseException as error:
+            self._pool.free(container)
+            if isinstance(error, EffectError):
+                raise Unavailable(f"the driver's container cannot be started: {error}") from error
+            raise
+        self._pool.put(driver)
+        with self._lock:
+            self._drivers.append(driver)
+            self._trials.setdefault(spec.trial, set()).add(str(container.name))
+        return driver
+
+    def start_process(self, spec: ProcessSpec) -> BesideProcess:
+        own = inherited() | {"ONCEPROOF_PLACE": "harness"}
+        return start_beside(self._guardian, spec, sys.executable, self._host.directory("tmp"), own)
+
+    def job_processes(self, trial: str | None = None) -> list[str]:
+        """Drivers of the trial, and on the workers its executors with what is below them; what is below no executor
+        and is not Spark's worker itself may be anybody's."""
+        with self._lock:
+            drivers = [one for one in self._drivers if one.alive() and self._is_of(one, trial)]
+            names = {name for key, found in self._trials.items() if trial in (None, key) for name in found}
+        found = [process for one in drivers for process in one.alive()]
+        if self.options.standalone:
+            found += [one for worker in WORKERS for one in self._on_worker(worker, names, trial)]
+        return found
+
+    def executors(self) -> list[str]:
+        found = []
+        for worker in WORKERS if self.options.standalone else ():
+            pids = containers.inside(self.services.container(worker), self.services.tools, "executors")
+            found += [f"{worker.removeprefix('spark-')}:{pid}" for pid in pids]
+        return found
+
+    # -- faults -----------------------------------------------------------------------------------------------------
+
+    def kill_process(self, process: str) -> str:
+        """SIGKILL an executor or a Python worker inside its container, together with what it started."""
+        return f"killed {self._inside('end', process)}"
+
+    def pause_process(self, process: str) -> str:
+        place, _ = _split(process)
+        if place.startswith("broker"):
+            return containers.pause(self._container_of(place), place)
+        return f"stopped {self._inside('freeze', process)}"
+
+    def resume_process(self, process: str) -> str:
+        place, _ = _split(process)
+        if place.startswith("broker"):
+            return containers.resume(self._container_of(place), place)
+        return f"resumed {self._inside('thaw', process) or 'nothing: it was not stopped'}"
+
+    def broker_gate(self) -> Path:
+        return self.services.gate()
+
+    def arm_brokers(self, rules: str | None, injector: ProbePoint | None) -> None:
+        self.services.arm_brokers(rules, injector)
+
+    def broker_of(self, process: str) -> int:
+        place, _ = _split(process)
+        match = PLACE.fullmatch(place)
+        if match is None or match["kind"] != "broker":
+            raise EffectError(f"{process} is no broker")
+        return int(match["number"])
+
+    def kill_broker(self, broker: int) -> str:
+        return self.services.kill_broker(broker)
+
+    def start_broker(self, broker: int) -> str:
+        return self.services.start_broker(broker)
+
+    def cut(self, process: str, peer: str | None) -> str:
+        place, _ = _split(process)
+        container = self._container_of(place)
+        peers = [self._container_of(peer)] if peer else self._others(container)
+        if container.id in [one.id for one in peers]:
+            raise EffectError(f"{place} cannot be cut off from itself")
+        addresses = {one: containers.address_of(one) for one in peers}
+        detail = network.cut(container, peers)
+        self._cuts[place, peer] = (container, containers.address_of(container), addresses)
+        return detail
+
+    def heal(self, process: str, peer: str | None) -> str:
+        place, _ = _split(process)
+        found = self._cuts.pop((place, peer), None)
+        if found is None:
+            raise EffectError(f"{place} is not cut off from {peer or 'the others'}")
+        return network.heal(*found)
+
+    # -- what happened ----------------------------------------------------------------------------------------------
+
+    def failures(self) -> list[Failure]:
+        with self._lock:
+            starved = [(one.place, detail) for one in self._drivers if (detail := one.out_of_memory())]
+        return self.services.failures() + [Failure(place, detail) for place, detail in starved]
+
+    def collect_logs(self, directory: Path) -> None:
+        self.services.collect_logs(directory.absolute())
+
+    def close(self) -> None:
+        """Remove every container, network and volume that this environment made."""
+        self._stack.close()
+
+    # -- details ----------------------------------------------------------------------------------------------------
+
+    def _start_in(self, container: Container, spec: DriverSpec) -> DockerDriver:
+        number = str(container.name).rpartition("-")[2]
+        place = f"driver-{number}"
+        mark = f"{spec.incarnation}-{secrets.token_hex(6)}"
+        directory = self._host.directory("shared", "drivers", f"start-{next(self._numbers)}")
+        start = replace(self._driver_start(), host=str(container.name), place=place)
+        jars = [str(self.publish(Path(jar).absolute())) for jar in spec.jars]
+        with disk_errors():
+            spec.log.parent.mkdir(parents=True, exist_ok=True)
+            variables = start.environment(replace(spec, jars=jars), mark, directory)
+        command = [self.python, *spec.arguments]
+        start_driver(container, self.services.shared, directory, command, variables)
+        return DockerDriver(container, place, directory, spec.log)
+
+    def _driver_start(self) -> DriverStart:
+        image = self.services.image()
+        return DriverStart(
+            java=image.java,
+            spark=image.spark,
+            runtime=image,
+            master=MASTER_URL if self.options.standalone else self.options.master,
+            host=LOOPBACK,
+            bind="0.0.0.0",
+            place=DRIVER,
+            lean=self.options.lean,
+            settings={} if self.options.lean else parse_settings(image.settings),
+            python_path=image.python_path,
+        )
+
+    def _is_of(self, driver: DockerDriver, trial: str | None) -> bool:
+        return trial is None or str(driver.container.name) in self._trials.get(trial, ())
+
+    def _on_worker(self, worker: str, drivers: Collection[str], trial: str | None) -> list[str]:
+        """Processes on a worker that belong to one of these drivers, or to nobody who is known."""
+        rows = containers.rows_of(self.services.container(worker))
+        place = worker.removeprefix("spark-")
+        below = {pid: parent for pid, parent, _ in rows}
+        executors = {pid: command for pid, _, command in rows if EXECUTOR in command}
+        own = {
+            pid for pid, command in executors.items() if trial is None or any(f"@{one}:" in command for one in drivers)
+        }
+        spark = {pid for pid, _, command in rows if "deploy.worker.Worker" in command}
+        found = []
+        for pid, _, command in rows:
+            line = _ancestry(pid, below)
+            executor = next((one for one in line if one in executors), None)
+            if executor in own or (executor is None and not spark & set(line) and not _is_init(command)):
+                found.append(f"{place}:{pid}")
+        return found
+
+    def _inside(self, verb: str, process: str) -> str:
+        place, pid = _split(process)
+        if not place.startswith(("worker", DRIVER)):
+            raise EffectError(f"{process} is no executor and no Python worker: it is left alone")
+        found = containers.inside(self._container_of(place), self.services.tools, verb, str(pid))
+        return ", ".join(found) + f" in {place}" if found else ""
+
+    def _container_of(self, place: str) -> Container:
+        match = PLACE.fullmatch(place)
+        if match is None:
+            raise EffectError(f"{place!r} names no machine here: broker1 to broker3, worker1, worker2 and driver-N do")
+        kind, number = match["kind"], match["number"]
+        if kind != DRIVER:
+            return self.services.container({"broker": f"kafka{number}", "worker": f"spark-worker{number}"}[kind])
+        names = {str(one.name): one for one in self.services.project.containers(DRIVER)}
+        found = next((one for name, one in names.items() if name.endswith(f"-driver-{number}")), None)
+        if found is None:
+            raise EffectError(f"there is no container of {place}")
+        return found
+
+    def _others(self, container: Container) -> list[Container]:
+        """Every other running machine of the cluster; other drivers belong to other trials."""
+        return [one for one in self.services.running() if one.id != container.id and service_of(one) != DRIVER]
+
+    def _tidy(self) -> None:
+        with self._lock:
+            for driver in self._drivers:
+                driver.discard()
+            self._drivers = [driver for driver in self._drivers if driver.alive() or driver.directory.exists()]
+
+
+def open_docker(options: DockerOptions) -> DockerEnvironment:
+    """A Docker environment of one's own; no container runs before one is asked for. Raises Unavailable."""
+    sweep()
+    with ExitStack() as stack:
+        guardian = Guardian.start("docker")
+        stack.callback(guardian.close)
+        host = Host(guardian, state_directory(guardian))
+        stack.callback(host.release_ports)
+        inner = ExitStack()
+        environment = DockerEnvironment(options, guardian, host, inner)
+        inner.push(stack.pop_all())
+        return environment
+
+
+def _split(process: str) -> tuple[str, int]:
+    place, _, pid = process.partition(":")
+    if not pid.isdigit():
+        raise EffectError(f"{process!r} names no process here: PLACE:PID does")
+    return place, int(pid)
+
+
+def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:
+    """The process and all above it in its container."""
+    line = []
+    while pid in parents and pid not in line:
+        line.append(pid)
+        pid = parents[pid]
+    return line
+
+
+def _serves(command: str, drivers: Collection[str]) -> bool:
+    """Whether an executor belongs to one of these drivers, by its ``--driver-url``."""
+    return any(f"@{driver}:" in command for driver in drivers)
+
+
+def _is_init(command: str) -> bool:
+    """Docker's init (tini), and the role before it has become the service."""
+    return "docker-init" in command or "role.py" in command

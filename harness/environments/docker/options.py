@@ -1,0 +1,35 @@
+"""What may be chosen of a Docker environment."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MASTER = re.compile(r"local\[[1-9]\d*(?:\s*,\s*[1-9]\d*)?\]|standalone")
+BROKERS = 3
+
+
+@dataclass(frozen=True)
+class DockerOptions:
+    """``master``: ``standalone`` (a master and two workers) or ``local[n]`` in the driver's container. ``lean``: quick
+    start-up instead of the image's own Spark settings. ``image``: a Spark image of the user's for master, workers and
+    driver. ``compose_files``: override files for compose, merged over ours in this order.
+
+    Raises ValueError, one line, for a master that is none of these.
+    """
+
+    master: str = "standalone"
+    lean: bool = True
+    image: str | None = None
+    compose_files: tuple[str, ...] = ()
+    brokers: int = BROKERS
+
+    def __post_init__(self) -> None:
+        if self.brokers != BROKERS:
+            raise ValueError(f"brokers = {self.brokers} is not possible: the docker environment has {BROKERS}")
+        if not MASTER.fullmatch(self.master):
+            raise ValueError(f"master {self.master!r} is not known: use standalone, or local[n]")
+
+    @property
+    def standalone(self) -> bool:
+        return self.master == "standalone"

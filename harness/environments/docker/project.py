@@ -1,0 +1,145 @@
+"""One compose project: its containers from ``up`` to ``down``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from docker import DockerClient
+from docker.models.containers import Container
+from testcontainers.compose import DockerCompose
+
+from ..base import Unavailable
+from .engine import reason
+from .remove import LABEL, remove
+
+ROOT = Path(__file__).resolve().parents[3]
+FILE = "docker-compose.yml"
+SERVICE = "com.docker.compose.service"
+BUILD_SERVICE = "kafka1"
+
+
+def compose_directory() -> Path:
+    """Where docker-compose.yml is: at the top of a checkout, or in the installed package (which cannot build)."""
+    for directory in (ROOT, ROOT / "image"):
+        if (directory / FILE).is_file():
+            return directory
+    raise Unavailable(f"{FILE} is missing in {ROOT}: install onceproof again")
+
+
+def can_build(directory: Path) -> bool:
+    return (directory / "Dockerfile").is_file() and (directory / "uv.lock").is_file()
+
+
+class _Compose(DockerCompose):
+    """testcontainers' own, for a project that is named on the command line: no variable of the shell can change it."""
+
+    project = ""
+
+    @cached_property
+    def compose_command_property(self) -> list[str]:
+        return [*super().compose_command_property, "--project-name", self.project]
+
+
+@dataclass
+class Project:
+    """``env_file`` holds the variables of docker-compose.yml; ``files`` are override files."""
+
+    client: DockerClient
+    name: str
+    env_file: Path
+    files: Sequence[str] = ()
+
+    def up(self, services: Sequence[str]) -> None:
+        """Start those of ``services`` that do not run. Raises Unavailable with what compose said."""
+        compose = self._compose()
+        compose.services = ["--no-build", "--no-recreate", *services]
+        with _compose_errors():
+            compose.start()
+
+    def scale_driver(self, count: int) -> None:
+        """Have ``count`` containers for drivers, not started."""
+        words = ["create", "--no-build", "--no-recreate", "--scale", f"driver={count}", "driver"]
+        self._run(words)
+
+    def build(self) -> None:
+        """Build the image of all roles (minutes the first time). Raises Unavailable."""
+        self._run(["build", "--progress", "plain", BUILD_SERVICE])
+
+    def down(self) -> str | None:
+        """Remove everything of the project; returns what went wrong, if anything."""
+        return remove(self.name)
+
+    def containers(self, service: str | None = None) -> list[Container]:
+        labels = [f"{LABEL}={self.name}", *([f"{SERVICE}={service}"] if service else [])]
+        found = self.client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
+        return sorted(found, key=lambda container: str(container.name))
+
+    def _compose(self) -> _Compose:
+        compose = _Compose(
+            context=compose_directory(),
+            compose_file_name=[FILE, *self.files],
+            env_file=[str(self.env_file)],
+            wait=False,
+        )
+        compose.project = self.name
+        return compose
+
+    def _run(self, words: Sequence[str]) -> None:
+        compose = self._compose()
+        with _compose_errors():
+            subprocess.run(
+                [*compose.docker_compose_command(), *words],
+                cwd=compose.context,
+                check=True,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+            )
+
+
+def service_of(container: Container) -> str:
+    return str(container.labels.get(SERVICE, ""))
+
+
+def env_text(variables: Mapping[str, str]) -> str:
+    """The text of an ``--env-file``: values in single quotes are taken as they are."""
+    return "".join(f"{name}='{value}'\n" for name, value in variables.items())
+
+
+def program_that_removes(project: str) -> list[str]:
+    """What a guardian runs when its harness is gone."""
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("remove.py")), project]
+
+
+class _compose_errors:
+    """Turns what compose prints into one line."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, subprocess.CalledProcessError):
+            raise Unavailable(_explain((error.stderr or error.stdout or b"").decode(errors="replace"))) from error
+        if isinstance(error, OSError):
+            raise Unavailable(f"docker compose cannot be run: {reason(error)}") from error
+
+
+HINTS = (
+    ("port is already allocated", "another container has that port: end it, or set its variable of docker-compose.yml"),
+    ("address already in use", "another program has that port: end it, or set its variable of docker-compose.yml"),
+    ("no space left on device", "free some space where the engine keeps its data (docker system df)"),
+    ("No such image", "build it in a checkout: docker compose build"),
+    ("pull access denied", "build it in a checkout: docker compose build"),
+)
+
+
+def _explain(text: str) -> str:
+    """The line of compose's output that says what failed, with the mend where one is known."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower() or "denied" in line or "No such image" in line]
+    said = (errors or lines or ["no output"])[-1]
+    mend = next((hint for sign, hint in HINTS if sign in text), "see 'docker compose logs' and docs/environments.md")
+    return f"docker compose failed: {said[:500]}: {mend}"

@@ -1,0 +1,344 @@
+"""The services of a Docker environment: brokers, database, cluster, as containers of one compose project."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from docker.models.containers import Container
+from psycopg.conninfo import make_conninfo
+
+from ... import processes
+from ...artifacts import Artifacts
+from ...ports import LOOPBACK, Port
+from ...waiting import NotYet
+from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
+from ..broker_metadata import all_lead, registered
+from ..host import Host, wait_available
+from . import containers
+from .engine import bridge_address, connect, owner_label, require_compose, sweep_projects
+from .image import Image, our_image, present, users_image
+from .options import BROKERS, DockerOptions
+from .project import Project, can_build, compose_directory, env_text, program_that_removes, service_of
+
+KNOWN = ("kafka", "postgres", "redis")
+START_SECONDS = 120.0
+BROKER_SECONDS = 60.0
+OURS = "onceproof:latest"
+BROKER_NUMBERS = range(1, BROKERS + 1)
+CLUSTER = ("spark-master", "spark-worker1", "spark-worker2")
+DRIVER = "driver"
+ENDED = ("exited", "dead")
+
+
+class DockerServices:
+    """Containers that are this process's own. Nothing but its guardian runs before it is asked for."""
+
+    def __init__(self, options: DockerOptions, host: Host) -> None:
+        self.options = options
+        self.host = host
+        self.client = connect()
+        self.compose_version = require_compose()
+        self.bridge = bridge_address(self.client)
+        sweep_projects(self.client)
+        self.shared = host.directory("shared")
+        self.tools = host.directory("shared", "tools")
+        self._lay_out()
+        self._ports: dict[str, Port | int] = {}
+        self._password = os.environ.get("POSTGRES_PASSWORD") or secrets.token_urlsafe(18)
+        self.project = Project(
+            self.client, f"onceproof-{secrets.token_hex(4)}", host.state / "compose.env", options.compose_files
+        )
+        self._started: set[str] = set()
+        self._planned: set[str] = set()
+        self._read: dict[str, float] = {}
+        self._rules: tuple[str, ProbePoint | None] | None = None
+        self._lock = threading.RLock()
+        self._image: Image | None = None
+
+    # -- up and down ------------------------------------------------------------------------------------------------
+
+    def provide(self, wanted: Collection[str]) -> None:
+        """Start what does not run yet, all at once. Raises Unavailable."""
+        unknown = [service for service in wanted if service not in KNOWN]
+        if unknown:
+            raise Unavailable(f"the docker environment has no {unknown[0]}: it has {', '.join(KNOWN)}")
+        with self._lock:
+            if not self._started:
+                self._prepare()
+            services = [name for service in wanted for name in _containers_of(service)]
+            services += CLUSTER if self.options.standalone else ()
+            missing = [name for name in services if name not in self._started]
+            if missing:
+                self.project.up(missing)
+                self._started |= set(missing)
+                self._await_services(missing)
+
+    def image(self) -> Image:
+        """What master, workers and driver run on."""
+        with self._lock:
+            if self._image is None:
+                self._prepare()
+            assert self._image is not None
+            return self._image
+
+    def close(self) -> None:
+        if self._started or self._image:
+            problem = self.project.down()
+            if problem:
+                raise Unavailable(f"containers of {self.project.name} are left: {problem}")
+
+    def drivers(self, count: int) -> list[Container]:
+        """At least ``count`` containers for drivers."""
+        found = self.project.containers(DRIVER)
+        if len(found) < count:
+            self.project.scale_driver(count)
+            found = self.project.containers(DRIVER)
+        return found
+
+    # -- what runs where --------------------------------------------------------------------------------------------
+
+    def addresses(self, inside: bool) -> Addresses:
+        host, port = ("postgres", 5432) if inside else (LOOPBACK, self._port("POSTGRES_PORT"))
+        database = make_conninfo("", host=host, port=port, user="postgres", password=self._password, dbname="postgres")
+        cache = "valkey:6379" if inside else f"{LOOPBACK}:{self._port('VALKEY_PORT')}"
+        brokers = [f"kafka{one}:9092" if inside else self._broker_address(one) for one in BROKER_NUMBERS]
+        return Addresses(
+            kafka=",".join(brokers) if "kafka1" in self._started else None,
+            postgres=database if "postgres" in self._started else None,
+            redis=f"redis://{cache}/0" if "valkey" in self._started else None,
+        )
+
+    def versions(self) -> dict[str, str]:
+        image = self.image()
+        engine = str(self.client.version()["Version"])
+        return {
+            "python": image.python_version,
+            "spark": image.spark.version,
+            "java": f"{image.java.version} ({image.java.vendor})",
+            "kafka": self._broker_image().kafka_version,
+            "docker": f"{engine}, compose {self.compose_version}",
+            "image": image.name,
+        }
+
+    def container(self, service: str) -> Container:
+        """The container of a service. Raises EffectError."""
+        found = self.project.containers(service)
+        if not found:
+            raise EffectError(f"there is no container of {service} in {self.project.name}")
+        return found[0]
+
+    def running(self) -> list[Container]:
+        """The containers of the cluster that run, drivers included."""
+        return [one for one in self.project.containers() if one.status == "running"]
+
+    # -- brokers ----------------------------------------------------------------------------------------------------
+
+    def gate(self) -> Path:
+        return self.shared / "brokers" / "armed"
+
+    def arm_brokers(self, rules: str | None, injector: ProbePoint | None) -> None:
+        """Restart the brokers with these rules unless they have them, and open the gate; None closes it."""
+        with self._lock:
+            if rules is None:
+                self.gate().unlink(missing_ok=True)
+                return
+            if self._rules != (rules, injector):
+                self.gate().unlink(missing_ok=True)
+                self._restart_brokers(rules, injector)
+                self._rules = (rules, injector)
+            self.host.write(self.gate(), "")
+
+    def kill_broker(self, broker: int) -> str:
+        container = self._broker(broker)
+        if not containers.running(container):
+            raise EffectError(f"broker {broker} does not run")
+        self._planned.add(str(container.id))
+        return containers.kill(container, f"broker {broker}")
+
+    def start_broker(self, broker: int) -> str:
+        """Start a dead broker again; returns once the new incarnation is registered."""
+        container = self._broker(broker)
+        if containers.running(container):
+            raise EffectError(f"broker {broker} runs already")
+        containers.start(container, f"broker {broker}")
+        return self._await_broker(broker)
+
+    # -- what happened ----------------------------------------------------------------------------------------------
+
+    def failures(self) -> list[Failure]:
+        """Services that died without being asked to; each is said once."""
+        ended = [one for one in self.project.containers() if one.status in ENDED and service_of(one) in self._started]
+        unplanned = [one for one in ended if str(one.id) not in self._planned]
+        self._planned |= {str(one.id) for one in unplanned}
+        return [Failure(service_of(one), containers.why_ended(one)) for one in unplanned]
+
+    def collect_logs(self, directory: Path) -> None:
+        """What services and executors printed since the last call."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for container in self.project.containers():
+            service, since = service_of(container), self._read.get(str(container.id), 0.0)
+            self._read[str(container.id)] = time.time()
+            text = containers.log_since(container, since) if service in self._started else b""
+            if text:
+                (directory / f"{service}.log").write_bytes(text)
+        paths = sorted((self.shared / "work").glob("*/app-*/*/std*"))
+        logs = {f"executor-{path.parts[-3]}-{path.parts[-2]}-{path.name}.log": path for path in paths}
+        self.host.collect(logs, directory)
+
+    # -- details ----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """See to the images, and write the variables of docker-compose.yml. Raises Unavailable."""
+        self.host.guardian.run_on_close(program_that_removes(self.project.name))
+        self.project.env_file.write_text(env_text(self._variables()), encoding="utf-8")
+        owner = owner_label(self.host.guardian.identity)
+        name = os.environ.get("ONCEPROOF_IMAGE", OURS)
+        if can_build(compose_directory()) and "ONCEPROOF_IMAGE" not in os.environ:
+            self.project.build()
+        elif not present(self.client, name):
+            raise Unavailable(f"image {name} is absent: build it in a checkout (docker compose build), or pull it")
+        self._ours = our_image(self.client, name, owner)
+        self._image = self._ours
+        if self.options.image:
+            self._image = users_image(self.client, self.options.image, owner, self._copied_jars)
+
+    def _broker_image(self) -> Image:
+        self.image()
+        return self._ours
+
+    def _copied_jars(self, spark_version: str) -> Mapping[str, list[Path]]:
+        """The connector of that Spark and Byteman, where containers find them."""
+        artifacts, place = Artifacts.open(progress=True), self.host.directory("shared", "jars")
+        jars = {"connector": artifacts.connector_jars(spark_version), "byteman": [artifacts.byteman()]}
+        return {kind: [Path(shutil.copy2(jar, place)) for jar in found] for kind, found in jars.items()}
+
+    def _variables(self) -> dict[str, str]:
+        """Ports come from the shell where it names them, so that they are settable; else free ones are reserved."""
+        ports = [f"KAFKA{one}_PORT" for one in BROKER_NUMBERS]
+        ports += ["SPARK_UI_PORT", "POSTGRES_PORT", "VALKEY_PORT", "TOXIPROXY_PORT"]
+        own = {
+            "ONCEPROOF_OWNER": owner_label(self.host.guardian.identity),
+            "ONCEPROOF_SHARED": str(self.shared),
+            "ONCEPROOF_USER": f"{os.getuid()}:{os.getgid()}",
+            "ONCEPROOF_HEALTH_INTERVAL": "60s",
+            "POSTGRES_PASSWORD": self._password,
+        }
+        spark_image = {"ONCEPROOF_SPARK_IMAGE": self.options.image} if self.options.image else {}
+        return own | spark_image | {name: str(self._port(name)) for name in ports}
+
+    def _port(self, name: str) -> int:
+        if name not in self._ports:
+            given = os.environ.get(name, "")
+            if given and not given.isdigit():
+                raise Unavailable(f"{name}={given} is no port: give a number from 1 to 65535, or leave it out")
+            self._ports[name] = int(given) if given else self.host.port()
+        port = self._ports[name]
+        return port if isinstance(port, int) else port.number
+
+    def _lay_out(self) -> None:
+        """The programs that run inside containers, and the directories that they expect."""
+        for program in (Path(__file__).with_name("inside.py"), Path(processes.__file__)):
+            shutil.copy2(program, self.tools)
+        for name in ("brokers", "drivers", "trials", "work", "published"):
+            self.host.directory("shared", name)
+
+    def _await_services(self, services: Collection[str]) -> None:
+        self._raise_failures()
+        if "kafka1" in services:
+            for broker in BROKER_NUMBERS:
+                self._await_broker(broker)
+            self._await_leaders()
+        if "postgres" in services:
+            wait_available(self._postgres_answers, START_SECONDS, "postgres to answer")
+        if "spark-master" in services:
+            wait_available(self._workers_registered, START_SECONDS, "both Spark workers to register", poll=0.2)
+
+    def _await_broker(self, broker: int) -> str:
+        container = self._broker(broker)
+        since = containers.started_at(container)
+        self._planned.discard(str(container.id))
+
+        def answer() -> str | NotYet:
+            self._raise_failures()
+            return registered(broker, self._broker_address(broker), containers.log_since(container, since))
+
+        return wait_available(answer, BROKER_SECONDS, f"broker {broker} to be registered", poll=0.2)
+
+    def _await_leaders(self) -> None:
+        bootstrap = str(self.addresses(inside=False).kafka)
+        what = "the brokers to lead every partition"
+        wait_available(lambda: all_lead(bootstrap, BROKER_NUMBERS), BROKER_SECONDS, what, poll=0.1)
+
+    def _restart_brokers(self, rules: str, injector: ProbePoint | None) -> None:
+        directory = self.shared / "brokers"
+        self.host.write(directory / "rules.btm", rules)
+        variables = {}
+        if injector:
+            variables = {"ONCEPROOF_INJECTOR": f"{injector.host}:{injector.port}", "ONCEPROOF_TOKEN": injector.token}
+        self.host.write(directory / "injector.json", json.dumps(variables))
+        for broker in BROKER_NUMBERS:
+            if containers.running(self._broker(broker)):
+                self.kill_broker(broker)
+        for broker in BROKER_NUMBERS:
+            containers.start(self._broker(broker), f"broker {broker}")
+        for broker in BROKER_NUMBERS:
+            self._await_broker(broker)
+        self._await_leaders()
+
+    def _raise_failures(self) -> None:
+        failed = self.failures()
+        if failed:
+            raise Unavailable(f"{failed[0].part} {failed[0].detail}")
+
+    def _postgres_answers(self) -> bool:
+        self._raise_failures()
+        try:
+            with psycopg.connect(str(self.addresses(inside=False).postgres), connect_timeout=2):
+                return True
+        except psycopg.OperationalError:
+            return False
+
+    def _workers_registered(self) -> bool | NotYet:
+        self._raise_failures()
+        state = _master_state(self._port("SPARK_UI_PORT"))
+        alive = [one for one in state.get("workers", ()) if one.get("state") == "ALIVE"]
+        return len(alive) == 2 or NotYet(f"{len(alive)} workers" if state else "no answer of the master")
+
+    def _broker(self, broker: int) -> Container:
+        if broker not in BROKER_NUMBERS:
+            raise EffectError(f"there is no broker {broker}: there are 1 to {BROKERS}")
+        return self.container(f"kafka{broker}")
+
+    def _broker_address(self, broker: int) -> str:
+        return f"{LOOPBACK}:{self._port(f'KAFKA{broker}_PORT')}"
+
+
+def _containers_of(service: str) -> list[str]:
+    """The services of docker-compose.yml behind one that a sink asks for."""
+    if service == "kafka":
+        return [f"kafka{one}" for one in BROKER_NUMBERS]
+    return ["valkey" if service == "redis" else service]
+
+
+def _master_state(port: int) -> dict[str, Any]:
+    """The master's own account (http://.../json/), empty while it does not answer."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
+    try:
+        connection.request("GET", "/json/")
+        state: dict[str, Any] = json.loads(connection.getresponse().read())
+    except (OSError, http.client.HTTPException, ValueError):
+        return {}
+    else:
+        return state
+    finally:
+        connection.close()

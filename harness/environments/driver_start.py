@@ -1,0 +1,199 @@
+"""What a driver is started with: its environment variables, its Spark configuration and the agents of its JVMs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..artifacts import Runtime
+from ..artifacts.agent import agent_option
+from ..java import Java
+from ..spark import SparkInstall
+from ..spark_conf import add_java_options, base_properties, lean_properties, write_conf_dir
+from .base import DriverSpec
+
+DRIVER = "ONCEPROOF_DRIVER"
+"""Environment variable of every process on a driver's machine; unique for each start of a driver."""
+JOB = "ONCEPROOF_JOB"
+"""The same value in the executors of that driver, which are other machines."""
+TRIAL = "ONCEPROOF_TRIAL"
+"""The trial to which a driver and its executors belong, where the driver's specification says it."""
+LOGGING = """\
+status = WARN
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+"""
+
+LEAN_RULES = """\
+# Every session registers two SQL functions of Spark ML at its start, and builds half of scala.reflect for them.
+RULE without the SQL functions of Spark ML
+CLASS org.apache.spark.sql.ml.InternalFunctionRegistration
+METHOD apply(org.apache.spark.sql.SparkSessionExtensions)
+AT ENTRY
+IF java.lang.System.getenv("ONCEPROOF_SPARK_ML") == null
+DO RETURN
+ENDRULE
+
+# to_json and others call a method by its name, which scala.reflect encodes: a plain name is its own encoding.
+RULE plain names of methods
+CLASS org.apache.spark.sql.catalyst.expressions.objects.Invoke
+METHOD encodedFunctionName$lzycompute()
+AT ENTRY
+IF $0.functionName().matches("[A-Za-z0-9_]+")
+DO RETURN $0.functionName()
+ENDRULE
+"""
+"""Half a second less, at its start or in its first task, for a lean driver that does not need scala.reflect otherwise.
+
+The first rule is off when the driver's Python imports ``pyspark.ml`` before its session starts.
+"""
+
+SETTING = re.compile(r"\s*(?P<name>[^#!\s=:][^\s=:]*)\s*[\s=:]\s*(?P<value>.*)")
+"""A line of a java.util.Properties file, without its escapes."""
+
+JOINED = {
+    "spark.driver.extraJavaOptions": " ",
+    "spark.executor.extraJavaOptions": " ",
+    "spark.driver.extraClassPath": os.pathsep,
+    "spark.executor.extraClassPath": os.pathsep,
+    "spark.jars": ",",
+}
+"""Properties of which a later setting is added to an earlier one, by the separator."""
+
+
+EXECUTOR_PROPERTIES = {
+    "spark.executor.cores": "1",
+    "spark.cores.max": "2",
+    "spark.executor.memory": "512m",
+    # A task that was lost goes to whichever executor is free, not after 3 s to the one that takes the dead one's place.
+    "spark.locality.wait": "0s",
+}
+"""Two executors of one core for each job on a cluster."""
+
+
+@dataclass(frozen=True)
+class DriverStart:
+    """Where drivers start: the runtime there, and the address at which executors find them.
+
+    ``master`` is a URL that Spark knows. ``settings`` are the Spark properties of the user, for a driver that is not
+    ``lean``; ``python_path`` is the user's PYTHONPATH there. ``place`` is what its processes report of themselves.
+    """
+
+    java: Java
+    spark: SparkInstall
+    runtime: Runtime
+    master: str
+    host: str
+    bind: str
+    place: str
+    lean: bool
+    settings: Mapping[str, str] = field(default_factory=dict)
+    python_path: str = ""
+
+    @property
+    def has_executors(self) -> bool:
+        """Whether executors are processes of their own; on ``local[n]`` tasks run in the driver's JVM."""
+        return not self.master.startswith("local")
+
+    def environment(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
+        """Write the configuration below ``directory``; returns the driver's own environment variables."""
+        temporary = directory / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        properties = self.properties(spec, mark, directory, temporary)
+        conf = write_conf_dir(directory, properties, LOGGING, self.java, self.spark, self.runtime)
+        conf["SPARK_LAUNCHER_OPTS"] = f"{conf.get('SPARK_LAUNCHER_OPTS', '')} -XX:-UsePerfData".strip()
+        own = {
+            DRIVER: mark,
+            "SPARK_LOCAL_DIRS": str(temporary),
+            "TMPDIR": str(temporary),
+            "TZ": "UTC",
+            "PYTHONUNBUFFERED": "1",
+            "ONCEPROOF_PLACE": self.place,
+        }
+        lean = {"ONCEPROOF_LEAN": "1"} if self.lean else {}
+        return conf | own | lean | self.job_variables(spec)
+
+    def properties(self, spec: DriverSpec, mark: str, directory: Path, temporary: Path) -> dict[str, str]:
+        """The driver's Spark properties: the environment's, above them the job's own, and the agents."""
+        if self.lean:
+            found = lean_properties(self.java, self.spark, self.runtime)
+        else:
+            found = joined(self.settings, base_properties(self.spark, self.runtime))
+        found |= {"spark.master": self.master, "spark.driver.host": self.host, "spark.driver.bindAddress": self.bind}
+        if self.has_executors:
+            found |= EXECUTOR_PROPERTIES
+            variables = self.job_variables(spec) | {JOB: mark}
+            found |= {f"spark.executorEnv.{name}": value for name, value in variables.items()}
+        found = joined(found, spec.conf)
+        found = joined(found, {"spark.jars": ",".join(str(Path(jar).absolute()) for jar in spec.jars)})
+        found = add_java_options(found, "driver", "-XX:-UsePerfData", f"-Djava.io.tmpdir={temporary}")
+        found = add_java_options(found, "executor", "-XX:-UsePerfData")
+        return self._with_agents(found, spec, directory)
+
+    def job_variables(self, spec: DriverSpec) -> dict[str, str]:
+        """What driver and executors alike have in their environment."""
+        path = os.pathsep.join(entry for entry in (*spec.python_path, self.python_path) if entry)
+        return {
+            **({"PYTHONPATH": path} if path else {}),
+            "TZ": "UTC",
+            "ONCEPROOF_INJECTOR": f"{spec.injector.host}:{spec.injector.port}",
+            "ONCEPROOF_TOKEN": spec.injector.token,
+            TRIAL: spec.trial,
+            **spec.variables,
+        }
+
+    def _with_agents(self, properties: dict[str, str], spec: DriverSpec, directory: Path) -> dict[str, str]:
+        """On local[n] the executor's rules belong into the driver's JVM: its tasks run there."""
+        scripts = {"driver": directory / "driver.btm", "executor": directory / "executor.btm"}
+        scripts["driver"].write_text(spec.driver_rules, encoding="utf-8")
+        scripts["executor"].write_text(spec.executor_rules, encoding="utf-8")
+        texts = {"driver": spec.driver_rules, "executor": spec.executor_rules}
+        given = {role: [scripts[role]] for role, text in texts.items() if text.strip()}
+        if not self.has_executors:
+            given = {"driver": [script for role in given for script in given[role]]}
+        if self.lean and given.get("driver"):
+            quicker = directory / "lean.btm"
+            quicker.write_text(LEAN_RULES, encoding="utf-8")
+            given["driver"].append(quicker)
+        for role, chosen in given.items():
+            properties = self._with_agent(properties, role, chosen)
+        return properties
+
+    def _with_agent(self, properties: dict[str, str], role: str, scripts: list[Path]) -> dict[str, str]:
+        if not scripts:
+            return properties
+        named_classes = self.runtime.named_classes() if self.lean else None
+        agent = agent_option(self.runtime.byteman(), named_classes, scripts)
+        return add_java_options(properties, "driver" if role == "driver" else "executor", agent)
+
+
+def joined(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
+    """The properties of both; ``above`` wins, except that those in JOINED are put together."""
+    result = dict(below)
+    for name, value in above.items():
+        present = result.get(name)
+        result[name] = f"{present}{JOINED[name]}{value}" if present and value and name in JOINED else value
+    return {name: value for name, value in result.items() if value or name not in JOINED}
+
+
+def user_settings(spark_home: Path) -> dict[str, str]:
+    """The user's spark-defaults.conf, from SPARK_CONF_DIR or the installation's conf directory."""
+    directory = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
+    try:
+        return parse_settings((directory / "spark-defaults.conf").read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+
+
+def parse_settings(text: str) -> dict[str, str]:
+    """The properties of a spark-defaults.conf."""
+    found = (SETTING.match(line) for line in text.splitlines())
+    return {match["name"]: match["value"].strip() for match in found if match}

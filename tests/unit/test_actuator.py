@@ -1,0 +1,235 @@
+"""Partitions: cut while a thread is parked, healed by themselves, at the latest when the job has ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from onceproof.harness.actuator import TrialActuator
+from onceproof.harness.environments.base import EffectError
+from onceproof.harness.network import Cut
+
+LONG = 3600.0
+"""Seconds after which no test waits for a healing."""
+
+
+@dataclass
+class Machines:
+    """An environment of machines on paper. Brokers run as ``kafka-N:1``, executors as ``worker1:7``."""
+
+    cut_off: list[tuple[str, str | None]] = field(default_factory=list)
+    broken: str | None = None
+    stuck: threading.Event | None = None
+    healed: threading.Event = field(default_factory=threading.Event)
+
+    def executors(self) -> list[str]:
+        return ["worker1:7", "worker2:7"]
+
+    def broker_of(self, process: str) -> int:
+        return int(process.split(":")[0].removeprefix("kafka-"))
+
+    def cut(self, process: str, peer: str | None) -> str:
+        if self.broken:
+            raise EffectError(self.broken)
+        self.cut_off.append((process, peer))
+        return f"nothing passes between {process} and {peer}"
+
+    def heal(self, process: str, peer: str | None) -> str:
+        if self.stuck:
+            self.stuck.wait(5)
+        if self.broken:
+            raise EffectError(self.broken)
+        self.cut_off.remove((process, peer))
+        self.healed.set()
+        return f"{process} reaches {peer} again"
+
+    def start_broker(self, broker: int) -> str:
+        if not self.healed.wait(2):
+            raise EffectError("it needs the network")
+        return "registered"
+
+    def kill_broker(self, broker: int) -> str:
+        return "killed"
+
+
+@dataclass
+class Drivers:
+    """A supervisor with one driver on its own machine."""
+
+    process: str = "driver:1"
+
+    @property
+    def driver(self) -> Drivers:
+        return self
+
+    def driver_of(self, process: str | None) -> Drivers:
+        return self
+
+
+@dataclass
+class Bench:
+    machines: Machines = field(default_factory=Machines)
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    grown: threading.Condition = field(default_factory=threading.Condition)
+    actuator: Any = None
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        with self.grown:
+            self.events.append((event, dict(fields)))
+            self.grown.notify_all()
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.events if name == event]
+
+    def wait_for(self, event: str) -> dict[str, Any]:
+        with self.grown:
+            assert self.grown.wait_for(lambda: self.named(event), 5), f"no {event} in {self.events}"
+        return self.named(event)[0]
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    delays = {"broker": 0.0}
+    environment: Any = bench.machines
+    supervisor: Any = Drivers()
+    bench.actuator = TrialActuator(environment, bench.record, delays, lambda point: None, supervisor)
+    yield bench
+    bench.actuator.settle(5)
+
+
+BROKER = {"phase": "txn.prepare", "process": "kafka-1:1"}
+TASK = {"phase": "task.run", "process": "worker2:7"}
+
+
+@pytest.mark.parametrize(
+    ("target", "point", "process"),
+    [
+        ("driver", {"phase": "sink.write", "process": "driver:9"}, "driver:1"),
+        ("driver", TASK, "driver:1"),
+        ("driver", {}, "driver:1"),
+        ("executor", TASK, "worker2:7"),
+        ("executor", {}, "worker1:7"),
+        ("broker", BROKER, "kafka-1:1"),
+    ],
+)
+def test_the_machine_of_the_target_is_cut_off(bench: Bench, target: str, point: dict[str, Any], process: str) -> None:
+    detail = bench.actuator.partition(target, point, "broker3", LONG)
+    assert detail == f"nothing passes between {process} and broker3"
+    assert bench.machines.cut_off == [(process, "broker3")]
+    fields = {"target": target, "process": process, "peer": "broker3", "detail": detail}
+    assert bench.events == [("network.cut", fields)]
+
+
+def test_it_is_healed_when_its_time_is_over(bench: Bench) -> None:
+    bench.actuator.partition("broker", BROKER, None, 0.01)
+    assert bench.wait_for("network.healed") == {
+        "target": "broker",
+        "process": "kafka-1:1",
+        "peer": None,
+        "detail": "kafka-1:1 reaches None again",
+    }
+    assert bench.machines.cut_off == []
+    assert bench.actuator.settle(5) == []
+    assert [name for name, _ in bench.events] == ["network.cut", "network.healed"]
+
+
+def test_what_is_cut_at_the_end_of_the_job_is_healed_at_once(bench: Bench) -> None:
+    bench.actuator.partition("driver", {}, "broker1", LONG)
+    bench.actuator.partition("driver", {}, "broker2", LONG)
+    assert bench.actuator.settle(5) == []
+    assert bench.machines.cut_off == []
+    assert sorted(fields["peer"] for fields in bench.named("network.healed")) == ["broker1", "broker2"]
+
+
+def test_nothing_is_cut_after_the_end_of_the_job(bench: Bench) -> None:
+    bench.actuator.heal(5)
+    with pytest.raises(EffectError, match="the job has ended"):
+        bench.actuator.partition("driver", {}, "broker1", LONG)
+    assert bench.machines.cut_off == []
+
+
+def test_a_killed_broker_is_waited_for_with_the_network_healed(bench: Bench) -> None:
+    bench.actuator.partition("driver", {}, None, LONG)
+    bench.actuator.kill("broker", BROKER)
+    assert bench.actuator.settle(5) == []
+    assert [name for name, _ in bench.events] == ["network.cut", "network.healed", "broker.registered"]
+
+
+def test_a_healing_that_fails_is_a_failure_of_the_environment(bench: Bench) -> None:
+    bench.actuator.partition("driver", {}, "broker1", LONG)
+    bench.machines.broken = "iptables is gone"
+    assert bench.actuator.settle(5) == ["the network of driver from broker1 was not healed: iptables is gone"]
+    assert bench.named("environment.failure") == [
+        {
+            "target": "driver",
+            "process": "driver:1",
+            "peer": "broker1",
+            "part": "network of driver from broker1",
+            "detail": "iptables is gone",
+        }
+    ]
+    assert bench.named("network.healed") == []
+
+
+def test_a_healing_that_does_not_end_is_told(bench: Bench) -> None:
+    bench.machines.stuck = threading.Event()
+    bench.actuator.partition("driver", {}, "broker1", LONG)
+    assert bench.actuator.settle(0.01) == ["healing of driver from broker1 has not ended"]
+    bench.machines.stuck.set()
+
+
+def test_a_cut_that_fails_leaves_nothing_to_heal(bench: Bench) -> None:
+    bench.machines.broken = "it still passes"
+    with pytest.raises(EffectError, match="it still passes"):
+        bench.actuator.partition("driver", {}, "broker1", LONG)
+    bench.machines.broken = None
+    assert bench.actuator.settle(5) == []
+    assert bench.events == []
+
+
+@pytest.mark.parametrize(("target", "point", "peer"), [("broker", BROKER, "broker1"), ("executor", TASK, "worker2")])
+def test_a_machine_cannot_be_cut_off_from_itself(bench: Bench, target: str, point: dict[str, Any], peer: str) -> None:
+    with pytest.raises(EffectError, match=f"{peer} from {peer} is no partition: .* runs on that machine itself"):
+        bench.actuator.partition(target, point, peer, LONG)
+    assert bench.machines.cut_off == []
+
+
+def test_a_link_that_is_cut_already_is_not_cut_again_until_it_is_healed(bench: Bench) -> None:
+    bench.machines.stuck = threading.Event()
+    bench.actuator.partition("driver", {}, "broker1", 0.0)
+    with pytest.raises(EffectError, match="part of another partition, driver from broker1, not healed yet"):
+        bench.actuator.partition("driver", {}, None, LONG)
+    assert bench.machines.cut_off == [("driver:1", "broker1")]
+    bench.machines.stuck.set()
+    bench.wait_for("network.healed")
+    bench.actuator.partition("driver", {}, None, LONG)
+    assert bench.machines.cut_off == [("driver:1", None)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        (("driver", "broker1"), ("driver", "broker1"), True),
+        (("driver", "broker1"), ("driver", "broker2"), False),
+        (("broker2", "broker1"), ("broker1", "broker2"), True),
+        (("broker2", "broker1"), ("broker1", "broker3"), False),
+        (("driver", None), ("driver", "broker1"), True),
+        (("broker1", None), ("driver", "broker1"), True),
+        (("broker2", None), ("driver", "broker1"), False),
+        (("broker2", None), ("driver", None), True),
+    ],
+)
+def test_two_partitions_share_a_link(one: tuple[str, str | None], other: tuple[str, str | None], shared: bool) -> None:
+    first, second = (Cut("x", f"{machine}:1", machine, peer) for machine, peer in (one, other))
+    assert first.shares_a_link_with(second) is shared
+    assert second.shares_a_link_with(first) is shared
+
+
+def test_without_a_driver_there_is_nothing_to_cut_off(bench: Bench) -> None:
+    bench.actuator.supervisor = None
+    with pytest.raises(EffectError, match="no driver runs yet"):
+        bench.actuator.partition("driver", {}, "broker1", LONG)
