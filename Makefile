@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup demo test lint types fmt wheel bench clean distclean
+.PHONY: help venv setup docker demo test test-docker lint types fmt wheel bench clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
@@ -16,11 +16,17 @@ setup: venv ## that, a Java runtime, the pinned jars, and the class-data archive
 	@bash ci/java.sh
 	@$(BIN)/onceproof setup
 
-demo: setup ## kill three sinks at each step of the commit protocol and say what held
-	@$(BIN)/onceproof demo
+docker: ## what --env docker needs: an engine that runs, Compose v2, the base image
+	@bash ci/docker.sh
 
-test: setup ## every test
+demo: setup $(filter docker,$(ENV)) ## kill three sinks at each step of the commit protocol and say what held (ENV=docker)
+	@$(BIN)/onceproof demo --env $(or $(ENV),local)
+
+test: setup ## every test but those that need Docker
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-docker: setup docker ## the tests of the Docker environment
+	@$(BIN)/python -m pytest tests/docker
 
 lint: venv ## ruff, rules and format
 	@$(BIN)/ruff check .

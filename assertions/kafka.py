@@ -174,6 +174,21 @@ def abort_transaction(bootstrap: str, transaction: Open, timeout: float = 30.0) 
         raise ObservationError(f"transaction {transaction.name}: not aborted: {error.args[0].str()}") from error
 
 
+def transaction_coordinator(bootstrap: str, transactional_id: str, timeout: float = 10.0) -> int | None:
+    """The broker that coordinates the transactions of an id (FindCoordinator); None while there is none.
+
+    Raises ObservationError if no broker answers.
+    """
+    from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+    kind = CoordinatorType.TRANSACTION.value
+    request = FindCoordinatorRequest(key=transactional_id, key_type=kind, coordinator_keys=[transactional_id])
+    with _admin(bootstrap, timeout) as admin:
+        answer = admin._manager.run(admin._manager.send, request)
+    found = answer.coordinators[0] if answer.coordinators else answer
+    return int(found.node_id) if found.error_code == 0 else None
+
+
 def _abort_orphan(bootstrap: str, transaction: Open, timeout: float) -> None:
     from kafka.admin import AbortTransactionSpec
 

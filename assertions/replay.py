@@ -326,7 +326,9 @@ def _kill_broker(traces: Traces, action: tuple[str, str | None]) -> Replay:
     if left:
         return Replay(required, None, f"transaction {name} was left {left[0]}")
     complete = f", transaction {name} complete" if name else ""
-    return Replay(required, f"broker {back[0].get('broker')} registered again{complete}")
+    moved = [event for event in traces.journal[start:] if event["event"] == "txn.coordinator"]
+    coordinator = f" (coordinator now: broker {moved[0].get('broker')})" if moved and name else ""
+    return Replay(required, f"broker {back[0].get('broker')} registered again{complete}{coordinator}")
 
 
 # --- partition -------------------------------------------------------------------------------------------------------

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..assertions.kafka import ObservationError, transaction_coordinator
 from .environments.base import EffectError, Environment
 from .network import Cut, Network, Record
 from .supervisor import Supervisor
+from .waiting import WaitTimeout, wait_for
 
 Report = Mapping[str, Any]
+
+
+COORDINATOR_SECONDS = 20.0
+"""How long the coordinator that follows a dead one is waited for."""
 
 
 @dataclass
@@ -104,7 +111,32 @@ class TrialActuator:
         thread = threading.Thread(target=self._restart_broker, args=(broker,), name=f"restart of broker {broker}")
         self._restarts.append(thread)
         thread.start()
+        if "transactional_id" in point:
+            watcher = threading.Thread(
+                target=self._watch_coordinator,
+                args=(str(point["transactional_id"]), broker, thread),
+                name=f"coordinator after broker {broker}",
+            )
+            self._restarts.append(watcher)
+            watcher.start()
         return detail
+
+    def _watch_coordinator(self, transactional_id: str, dead: int, restart: threading.Thread) -> None:
+        """Say which broker takes the transaction over: another one, or the dead one once it is back.
+
+        What cannot be seen is not said: the transaction's end is what the verdict needs.
+        """
+        bootstrap = str(self.environment.addresses("harness").kafka)
+
+        def taken_over() -> int | None:
+            back = not restart.is_alive()
+            found = transaction_coordinator(bootstrap, transactional_id)
+            return found if found is not None and (found != dead or back) else None
+
+        with suppress(ObservationError, WaitTimeout):
+            coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
+            fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
+            self.record("txn.coordinator", fields)
 
     def _restart_broker(self, broker: int) -> None:
         threading.Event().wait(self.delays.get("broker", 0.0))

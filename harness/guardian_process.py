@@ -250,10 +250,18 @@ def remove(removals: list[dict[str, str]]) -> None:
         if removal["kind"] == "shared-memory":
             remove_shared_memory(path)
         elif os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
         else:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+def remove_tree(path: str) -> None:
+    """Under another name first: a harness that is still ending must not make anything new in it meanwhile."""
+    with contextlib.suppress(OSError):
+        os.rename(path, f"{path}.removed")
+        path = f"{path}.removed"
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_shared_memory(pid_file: str) -> None:

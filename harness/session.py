@@ -113,7 +113,8 @@ def master_of(place: Place) -> str:
 
 def has_network(place: Place) -> bool:
     """Whether the machines of the place have a network between them that can be cut."""
-    return place.env == "docker"
+    held = {one.name: one.env for one in environments()} if place.attach else {}
+    return held.get(place.attach or "", place.env) == "docker"
 
 
 class Session:

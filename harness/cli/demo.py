@@ -19,7 +19,7 @@ from ..errors import BROKE, HELD, INCONCLUSIVE
 from ..reports.side_by_side import side_by_side
 from ..reports.sweep import SweepReport
 from ..run_directories import RUNS, new_run_directory
-from ..session import Place, Request, Session
+from ..session import Place, Request, Session, options_of
 from .options import Json
 from .signals import as_interrupt
 
@@ -62,6 +62,7 @@ class _Sweep:
 
 def demo(
     *,
+    env: Annotated[str, Parameter(help="local (processes on this machine) or docker (docker-compose.yml)")] = "local",
     parallel: Annotated[int, Parameter(help="trials run side by side")] = 3,
     json: Json = False,
 ) -> int:
@@ -70,9 +71,11 @@ def demo(
     Exit code 0 when each of them keeps what it claims.
     """
     console = Console(stderr=json)
+    place = Place(env=env)
+    options_of(place)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
-    with as_interrupt(), Session(Place(), at_once=parallel) as session:
+    with as_interrupt(), Session(place, at_once=parallel) as session:
         certificates = [
             sweep.result() for sweep in [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
         ]

@@ -14,8 +14,7 @@ from rich.table import Table
 
 from ..doctor import diagnose
 from ..environments import holder
-from ..environments.local import LocalOptions
-from ..errors import HELD, UNAVAILABLE, UsageError
+from ..errors import HELD, UNAVAILABLE
 from ..session import options_of
 from ..setup_steps import setup as run_setup
 from .options import Json, PlaceOptions
@@ -71,10 +70,7 @@ def up(
 
         onceproof run --attach dev --sink kafka_append
     """
-    options = options_of(place.place())
-    if not isinstance(options, LocalOptions):
-        raise UsageError("onceproof up holds local environments")
-    held = holder.up(name, options, ttl * 60)
+    held = holder.up(name, options_of(place.place()), ttl * 60)
     print(json_module.dumps(asdict(held), default=str) if json else f"environment {name} is up: {held}")
     return HELD
 

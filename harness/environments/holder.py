@@ -17,22 +17,28 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .. import processes
 from ..errors import UsageError
 from ..sweep import named, sweep
 from ..waiting import WaitTimeout, wait_for
 from .base import Addresses, EffectError, Failure, ProbePoint, Unavailable
+from .docker.options import DockerOptions
 from .local.environment import LocalEnvironment, on_services
 from .local.options import LocalOptions
 from .local.services import LocalServices
+
+if TYPE_CHECKING:  # the Docker SDK takes a while to load, and most trials do without
+    from .docker.environment import DockerEnvironment
+    from .docker.services import DockerServices
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 HELD = ("kafka", "postgres")
@@ -40,11 +46,11 @@ INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
 CALLS = frozenset(
     {
         *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
-        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "failures", "collect_logs"),
+        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "failures", "collect_logs", "held"),
     }
 )
 """What may be asked of the services over the socket."""
-END_SECONDS = 15.0
+END_SECONDS = 30.0
 IN_USE_SECONDS = 0.5
 """How long an attach waits for the end of a user's connection."""
 POLL = 0.05
@@ -57,27 +63,33 @@ class Held:
     """An environment that is up. ``process`` identifies its holder; ``until`` is local time, ISO 8601."""
 
     name: str
+    env: str
     process: str
     master: str
     brokers: int
-    python: str
     lean: bool
     until: str
+    python: str | None = None
+    image: str | None = None
+    compose_files: Sequence[str] = ()
 
     def __str__(self) -> str:
         pid = self.process.partition(":")[0]
-        return f"{self.name}: master {self.master}, {self.brokers} broker(s), until {self.until} (process {pid})"
+        where = "" if self.env == "local" else f"{self.env}, "
+        return f"{self.name}: {where}master {self.master}, {self.brokers} broker(s), until {self.until} (process {pid})"
 
     @property
-    def options(self) -> LocalOptions:
-        return LocalOptions(self.master, self.brokers, self.lean, self.python)
+    def options(self) -> LocalOptions | DockerOptions:
+        if self.env == "docker":
+            return DockerOptions(self.master, self.lean, self.image, tuple(self.compose_files), self.brokers)
+        return LocalOptions(self.master, self.brokers, self.lean, str(self.python))
 
 
 class InUse(Unavailable):
     """Somebody else is attached to the environment."""
 
 
-def up(name: str, options: LocalOptions, ttl: float) -> Held:
+def up(name: str, options: LocalOptions | DockerOptions, ttl: float) -> Held:
     """Start an environment that stays until :func:`down`, or until ``ttl`` seconds are over and nobody is attached.
 
     Returns when its services serve. Raises UsageError for a name that will not do, Unavailable.
@@ -85,7 +97,8 @@ def up(name: str, options: LocalOptions, ttl: float) -> Held:
     if not NAME.fullmatch(name):
         raise UsageError(f"an environment cannot be called {name!r}: use up to 32 letters, digits, - and _")
     program = "from onceproof.harness.environments.holder import main; main()"
-    command = [sys.executable, "-P", "-c", program, name, json.dumps(asdict(options)), str(ttl)]
+    env = "docker" if isinstance(options, DockerOptions) else "local"
+    command = [sys.executable, "-P", "-c", program, name, env, json.dumps(asdict(options)), str(ttl)]
     # Not our own stderr: the guardian below the holder would keep it, and whoever reads that to its end would wait.
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -123,11 +136,15 @@ def environments() -> list[Held]:
     return found
 
 
-def attach(name: str) -> LocalEnvironment:
+def attach(name: str) -> LocalEnvironment | DockerEnvironment:
     """Use an environment that is up, alone, until it is closed. Raises InUse, or Unavailable if it is not up."""
     held = _held(name)
     connection = _connect(held)
     token = _answer(name, connection, "attach", os.getpid())
+    if isinstance(held.options, DockerOptions):
+        from .docker.environment import on_held
+
+        return on_held(held.options, _answer(name, connection, "held"), connection.close)
     return on_services(RemoteServices(held, connection, token), name)
 
 
@@ -153,6 +170,7 @@ class RemoteServices:
         self._local = threading.local()
 
     def options(self) -> LocalOptions:
+        assert isinstance(self._held.options, LocalOptions)
         return self._held.options
 
     def guardian_identity(self) -> str:
@@ -213,10 +231,11 @@ class RemoteServices:
 class Holder:
     """The process that holds the services: one thread for each connection, one lease."""
 
-    def __init__(self, name: str, services: LocalServices, ttl: float) -> None:
+    def __init__(self, name: str, env: str, services: LocalServices | DockerServices, ttl: float) -> None:
         self.services = services
         self.state = services.host.state
         self._name = name
+        self._env = env
         self._end = time.monotonic() + ttl
         self._until = datetime.now() + timedelta(seconds=ttl)
         self._lease = threading.Lock()
@@ -232,9 +251,10 @@ class Holder:
         descriptor = os.open(self.state / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as file:
             file.write(key)
-        options = asdict(self.services.options())
+        options = self.services.options
         until = self._until.isoformat(timespec="minutes")
-        held = Held(name=self._name, process=processes.identity(os.getpid()), until=until, **options)
+        process = processes.identity(os.getpid())
+        held = Held(self._name, self._env, process, until=until, **asdict(options() if callable(options) else options))
         (self.state / INFO).write_text(json.dumps(asdict(held)))
         return held
 
@@ -326,30 +346,38 @@ class Holder:
 
 
 def main() -> None:
-    """The holder process: ``NAME OPTIONS TTL``; says on stdout, in one line, that it is ready or what is wrong."""
-    name, options, ttl = sys.argv[1:]
-    try:
-        services = _services(name, LocalOptions(**json.loads(options)))
-    except Unavailable as error:
-        _say({"error": str(error)})
-        return
-    try:
-        holder = Holder(name, services, float(ttl))
-        _say(asdict(holder.prepare()))
-        _detach(holder.state / LOG)
-        holder.serve()
-    except Unavailable as error:
-        _say({"error": str(error)})
-    finally:
-        services.close()
+    """The holder process: ``NAME ENV OPTIONS TTL``; says on stdout, in one line, that it is ready or what is wrong."""
+    name, env, options, ttl = sys.argv[1:]
+    with ExitStack() as stack:
+        try:
+            services = _services(name, env, json.loads(options), stack)
+            holder = Holder(name, env, services, float(ttl))
+            _say(asdict(holder.prepare()))
+            _detach(holder.state / LOG)
+            holder.serve()
+        except Unavailable as error:
+            _say({"error": str(error)})
     os._exit(0)
 
 
-def _services(name: str, options: LocalOptions) -> LocalServices:
+def _services(name: str, env: str, options: Mapping[str, Any], stack: ExitStack) -> LocalServices | DockerServices:
     try:
-        return LocalServices(options, name)
+        if env == "docker":
+            from .docker.environment import open_host
+            from .docker.services import DockerServices
+
+            host = open_host(stack, name)
+            services: LocalServices | DockerServices = DockerServices(docker_options(options), host)
+        else:
+            services = LocalServices(LocalOptions(**options), name)
     except FileExistsError:
         raise Unavailable(f"environment {name} is up already: 'onceproof down --name {name}' ends it") from None
+    stack.callback(services.close)
+    return services
+
+
+def docker_options(options: Mapping[str, Any]) -> DockerOptions:
+    return DockerOptions(**{**options, "compose_files": tuple(options["compose_files"])})
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -227,6 +227,9 @@ def test_a_dead_broker_registers_again_and_its_transaction_is_complete() -> None
     assert seen(broker_dead(), BROKER) is None
     assert seen(back, BROKER) == "broker 1 registered again, transaction job-0 complete"
     assert landed(back, BROKER)
+    moved = broker_dead().add("txn.coordinator", transactional_id="job-0", before=1, broker=3)
+    moved.add("broker.registered", broker=1, detail="epoch 7")
+    assert seen(moved, BROKER) == "broker 1 registered again, transaction job-0 complete (coordinator now: broker 3)"
     assert seen(back, BROKER, hanging=[Open("kafka", "job-0", "PrepareCommit")]) is None
     assert seen(back, BROKER, hanging=[Open("kafka", "another", "Ongoing")]) is not None
 

@@ -12,6 +12,7 @@ import psutil
 from docker.errors import APIError, DockerException
 
 from ... import processes
+from ...sweep import pid_namespace
 from ..base import Unavailable
 from .remove import LABEL, remove
 
@@ -67,7 +68,7 @@ def bridge_address(client: docker.DockerClient) -> str:
 
 
 def owner_label(guardian: str) -> str:
-    return f"{guardian} {_pid_namespace()}"
+    return f"{guardian} {pid_namespace()}"
 
 
 def sweep_projects(client: docker.DockerClient) -> list[str]:
@@ -93,8 +94,4 @@ def reason(error: Exception) -> str:
 def _is_dead(owner: str) -> bool:
     """Whether the owner belongs to this pid namespace and has ended. A person's own cluster has no owner."""
     identity, _, namespace = owner.partition(" ")
-    return bool(identity) and namespace == _pid_namespace() and not processes.lives(identity)
-
-
-def _pid_namespace() -> str:
-    return os.readlink("/proc/self/ns/pid")
+    return bool(identity) and namespace == pid_namespace() and not processes.lives(identity)

@@ -7,7 +7,7 @@ import re
 import secrets
 import sys
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from .driver import DockerDriver, DriverPool, start_driver
 from .options import DockerOptions
 from .project import service_of
 from .published import publish
-from .services import CLUSTER, DRIVER, DockerServices
+from .services import CLUSTER, DRIVER, DockerServices, Held
 
 WORKERS = CLUSTER[1:]
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -39,12 +39,12 @@ class DockerEnvironment:
 
     name = "docker"
 
-    def __init__(self, options: DockerOptions, guardian: Guardian, host: Host, stack: ExitStack) -> None:
-        self.options = options
-        self.services = DockerServices(options, host)
-        self.master = options.master
-        self._guardian = guardian
-        self._host = host
+    def __init__(self, services: DockerServices, stack: ExitStack) -> None:
+        self.options = services.options
+        self.services = services
+        self.master = services.options.master
+        self._host = services.host
+        self._token = secrets.token_hex(4)
         self._stack = stack
         self._lock = threading.RLock()
         self._pool = DriverPool(self.services.drivers)
@@ -54,6 +54,7 @@ class DockerEnvironment:
         self._published: dict[Path, Path] = {}
         self._cuts: dict[tuple[str, str | None], tuple[Container, str, dict[Container, str]]] = {}
         stack.callback(self.services.close)
+        stack.callback(self._end_drivers)
 
     @property
     def python(self) -> str:
@@ -81,7 +82,9 @@ class DockerEnvironment:
             if path not in self._published:
                 directory = path if path.is_dir() else path.parent
                 if directory not in self._published:
-                    place = self.services.shared / "published" / str(len(self._published)) / directory.name
+                    place = (
+                        self.services.shared / "published" / f"{self._token}-{len(self._published)}" / directory.name
+                    )
                     self._published[directory] = publish(directory, place)
                 self._published[path] = self._published[directory] / ("" if path.is_dir() else path.name)
             return self._published[path]
@@ -110,7 +113,7 @@ class DockerEnvironment:
 
     def start_process(self, spec: ProcessSpec) -> BesideProcess:
         own = inherited() | {"ONCEPROOF_PLACE": "harness"}
-        return start_beside(self._guardian, spec, sys.executable, self._host.directory("tmp"), own)
+        return start_beside(self._host.guardian, spec, sys.executable, self._host.directory("tmp"), own)
 
     def job_processes(self, trial: str | None = None) -> list[str]:
         """Drivers of the trial, and on the workers its executors with what is below them; what is below no executor
@@ -205,7 +208,7 @@ class DockerEnvironment:
         number = str(container.name).rpartition("-")[2]
         place = f"driver-{number}"
         mark = f"{spec.incarnation}-{secrets.token_hex(6)}"
-        directory = self._host.directory("shared", "drivers", f"start-{next(self._numbers)}")
+        directory = self.services.shared / "drivers" / f"{self._token}-{next(self._numbers)}"
         start = replace(self._driver_start(), host=str(container.name), place=place)
         jars = [str(self.publish(Path(jar).absolute())) for jar in spec.jars]
         with disk_errors():
@@ -229,6 +232,11 @@ class DockerEnvironment:
             settings={} if self.options.lean else parse_settings(image.settings),
             python_path=image.python_path,
         )
+
+    def _end_drivers(self) -> None:
+        for driver in self._drivers:
+            if driver.alive():
+                driver.kill()
 
     def _is_of(self, driver: DockerDriver, trial: str | None) -> bool:
         return trial is None or str(driver.container.name) in self._trials.get(trial, ())
@@ -284,16 +292,27 @@ class DockerEnvironment:
 
 def open_docker(options: DockerOptions) -> DockerEnvironment:
     """A Docker environment of one's own; no container runs before one is asked for. Raises Unavailable."""
-    sweep()
     with ExitStack() as stack:
-        guardian = Guardian.start("docker")
-        stack.callback(guardian.close)
-        host = Host(guardian, state_directory(guardian))
-        stack.callback(host.release_ports)
-        inner = ExitStack()
-        environment = DockerEnvironment(options, guardian, host, inner)
-        inner.push(stack.pop_all())
-        return environment
+        host = open_host(stack)
+        return DockerEnvironment(DockerServices(options, host), stack.pop_all())
+
+
+def on_held(options: DockerOptions, held: Held, lease: Callable[[], None]) -> DockerEnvironment:
+    """An environment on services that a holder holds; ``lease`` gives them back at the end. Raises Unavailable."""
+    with ExitStack() as stack:
+        stack.callback(lease)
+        host = open_host(stack)
+        return DockerEnvironment(DockerServices(options, host, held), stack.pop_all())
+
+
+def open_host(stack: ExitStack, name: str | None = None) -> Host:
+    """A guardian with a state directory; ``name`` makes it findable. Raises Unavailable, FileExistsError."""
+    sweep()
+    guardian = Guardian.start(name or "docker")
+    stack.callback(guardian.close)
+    host = Host(guardian, state_directory(guardian, name))
+    stack.callback(host.release_ports)
+    return host
 
 
 def _split(process: str) -> tuple[str, int]:

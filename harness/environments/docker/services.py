@@ -9,7 +9,8 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 
 from ... import processes
 from ...artifacts import Artifacts
-from ...ports import LOOPBACK, Port
+from ...ports import LOOPBACK
 from ...waiting import NotYet
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
@@ -40,30 +41,53 @@ DRIVER = "driver"
 ENDED = ("exited", "dead")
 
 
+@dataclass(frozen=True)
+class Held:
+    """Services that another process keeps up. ``state`` is its state directory, ``services`` are those that run."""
+
+    state: Path
+    project: str
+    password: str
+    ports: Mapping[str, int]
+    services: Sequence[str]
+
+
 class DockerServices:
     """Containers that are this process's own. Nothing but its guardian runs before it is asked for."""
 
-    def __init__(self, options: DockerOptions, host: Host) -> None:
+    def __init__(self, options: DockerOptions, host: Host, held: Held | None = None) -> None:
+        """``held`` is what a holder keeps up: then nothing of it is removed at the end."""
         self.options = options
         self.host = host
         self.client = connect()
         self.compose_version = require_compose()
         self.bridge = bridge_address(self.client)
-        sweep_projects(self.client)
-        self.shared = host.directory("shared")
-        self.tools = host.directory("shared", "tools")
-        self._lay_out()
-        self._ports: dict[str, Port | int] = {}
-        self._password = os.environ.get("POSTGRES_PASSWORD") or secrets.token_urlsafe(18)
-        self.project = Project(
-            self.client, f"onceproof-{secrets.token_hex(4)}", host.state / "compose.env", options.compose_files
-        )
-        self._started: set[str] = set()
+        self._owned = held is None
+        if held is None:
+            sweep_projects(self.client)
+            state = host.state
+            self._ports: dict[str, int] = {}
+            self._password = os.environ.get("POSTGRES_PASSWORD") or secrets.token_urlsafe(18)
+            name = f"onceproof-{secrets.token_hex(4)}"
+        else:
+            state, name, self._password = held.state, held.project, held.password
+            self._ports = dict(held.ports)
+        self.shared = state / "shared"
+        self.project = Project(self.client, name, state / "compose.env", options.compose_files)
+        self._started = set(held.services) if held else set[str]()
         self._planned: set[str] = set()
         self._read: dict[str, float] = {}
         self._rules: tuple[str, ProbePoint | None] | None = None
         self._lock = threading.RLock()
         self._image: Image | None = None
+        if held is None:
+            self._lay_out()
+            host.guardian.run_on_close(program_that_removes(name))
+
+    @property
+    def tools(self) -> Path:
+        """What runs inside containers."""
+        return self.shared / "tools"
 
     # -- up and down ------------------------------------------------------------------------------------------------
 
@@ -73,8 +97,7 @@ class DockerServices:
         if unknown:
             raise Unavailable(f"the docker environment has no {unknown[0]}: it has {', '.join(KNOWN)}")
         with self._lock:
-            if not self._started:
-                self._prepare()
+            self.image()
             services = [name for service in wanted for name in _containers_of(service)]
             services += CLUSTER if self.options.standalone else ()
             missing = [name for name in services if name not in self._started]
@@ -87,11 +110,36 @@ class DockerServices:
         """What master, workers and driver run on."""
         with self._lock:
             if self._image is None:
-                self._prepare()
-            assert self._image is not None
+                self._image = self._find_images()
             return self._image
 
+    def held(self) -> Held:
+        """What another process needs to use these services."""
+        services = tuple(sorted(self._started))
+        return Held(self.host.state, self.project.name, self._password, dict(self._ports), services)
+
+    def recover(self) -> None:
+        """After a user that may have died at any point: no driver runs, nobody waits at a probe, all brokers run, and
+        no machine is cut off. Raises EffectError or Unavailable."""
+        for driver in self.project.containers(DRIVER):
+            if containers.running(driver):
+                containers.kill(driver, "driver")
+        self.arm_brokers(None, None)
+        self._rules = None
+        for container in self.project.containers():
+            if container.status == "paused":
+                containers.resume(container, service_of(container))
+        for broker in BROKER_NUMBERS:
+            if not containers.running(self._broker(broker)):
+                self.start_broker(broker)
+        for container in self.running():
+            containers.execute(container, ["ip", "route", "flush", "type", "blackhole"], "healing of the network")
+        self.failures()
+
     def close(self) -> None:
+        """Remove all that is this process's own; of what is held, end the drivers."""
+        if not self._owned:
+            return
         if self._started or self._image:
             problem = self.project.down()
             if problem:
@@ -197,20 +245,20 @@ class DockerServices:
 
     # -- details ----------------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
+    def _find_images(self) -> Image:
         """See to the images, and write the variables of docker-compose.yml. Raises Unavailable."""
-        self.host.guardian.run_on_close(program_that_removes(self.project.name))
-        self.project.env_file.write_text(env_text(self._variables()), encoding="utf-8")
+        if self._owned:
+            self.host.write(self.project.env_file, env_text(self._variables()))
         owner = owner_label(self.host.guardian.identity)
         name = os.environ.get("ONCEPROOF_IMAGE", OURS)
-        if can_build(compose_directory()) and "ONCEPROOF_IMAGE" not in os.environ:
+        if self._owned and can_build(compose_directory()) and "ONCEPROOF_IMAGE" not in os.environ:
             self.project.build()
         elif not present(self.client, name):
             raise Unavailable(f"image {name} is absent: build it in a checkout (docker compose build), or pull it")
         self._ours = our_image(self.client, name, owner)
-        self._image = self._ours
         if self.options.image:
-            self._image = users_image(self.client, self.options.image, owner, self._copied_jars)
+            return users_image(self.client, self.options.image, owner, self._copied_jars)
+        return self._ours
 
     def _broker_image(self) -> Image:
         self.image()
@@ -218,7 +266,8 @@ class DockerServices:
 
     def _copied_jars(self, spark_version: str) -> Mapping[str, list[Path]]:
         """The connector of that Spark and Byteman, where containers find them."""
-        artifacts, place = Artifacts.open(progress=True), self.host.directory("shared", "jars")
+        artifacts, place = Artifacts.open(progress=True), self.shared / "jars"
+        place.mkdir(exist_ok=True)
         jars = {"connector": artifacts.connector_jars(spark_version), "byteman": [artifacts.byteman()]}
         return {kind: [Path(shutil.copy2(jar, place)) for jar in found] for kind, found in jars.items()}
 
@@ -241,12 +290,12 @@ class DockerServices:
             given = os.environ.get(name, "")
             if given and not given.isdigit():
                 raise Unavailable(f"{name}={given} is no port: give a number from 1 to 65535, or leave it out")
-            self._ports[name] = int(given) if given else self.host.port()
-        port = self._ports[name]
-        return port if isinstance(port, int) else port.number
+            self._ports[name] = int(given) if given else self.host.port().number
+        return self._ports[name]
 
     def _lay_out(self) -> None:
         """The programs that run inside containers, and the directories that they expect."""
+        self.host.directory("shared", "tools")
         for program in (Path(__file__).with_name("inside.py"), Path(processes.__file__)):
             shutil.copy2(program, self.tools)
         for name in ("brokers", "drivers", "trials", "work", "published"):
