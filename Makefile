@@ -49,8 +49,8 @@ wheel: venv ## dist/*.whl
 	@$(BIN)/uv build --quiet --wheel --out-dir dist .
 	@ls dist/*.whl
 
-bench: setup ## the time of a trial, by stage
-	@$(BIN)/python bench/trial.py
+bench: setup ## the time of a trial, by stage (ENVS="local docker" for both environments in one run)
+	@$(BIN)/python bench/trial.py $(ENVS:%=--env %)
 
 clean: ## remove what was built, but not .venv and the cache of artifacts
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,16 +1,20 @@
-"""The time of a warm trial with one kill of the driver, by stage: ``python bench/trial.py [SINK ...]`` (make bench).
+"""The time of a warm trial with one kill of the driver, by stage: ``python bench/trial.py [--env ENV ...] [SINK ...]``.
 
-The first trial of a sink warms the environment and is not counted. Figures of one run on one machine: compare ratios.
+The first trial of a sink warms the environment and is not counted. With several environments (``make bench
+ENVS="local docker"``) each sink runs in all of them, one after the other. Figures of one run on one machine: compare
+ratios.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
-import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from onceproof.harness.session import Place, Request, Session
+from onceproof.harness.session import ENVIRONMENTS, Place, Request, Session
+from onceproof.harness.spec import TrialResult
 from rich.console import Console
 from rich.table import Table
 
@@ -19,17 +23,35 @@ SINKS = ("kafka_append", "postgres_upsert", "kafka_transactional")
 COUNTED = 3
 
 
-def main(sinks: tuple[str, ...]) -> None:
-    console = Console()
-    with tempfile.TemporaryDirectory() as runs, Session(Place(runs=Path(runs))) as session:
-        measured = {sink: [session.trial(Request(sink, FAULT)) for _ in range(COUNTED + 1)][1:] for sink in sinks}
-    table = Table("stage (median, seconds)", *sinks, title=f"{FAULT}, {COUNTED} warm trials each")
-    for stage in measured[sinks[0]][0].timings:
-        medians = [statistics.median(result.timings[stage] for result in measured[sink]) for sink in sinks]
+def measure(env: str, sinks: Sequence[str]) -> dict[str, list[TrialResult]]:
+    """The warm trials of each sink, the column's title being the key."""
+    with tempfile.TemporaryDirectory() as runs, Session(Place(env=env, runs=Path(runs))) as session:
+        return {
+            f"{sink}, {env}": [session.trial(Request(sink, FAULT)) for _ in range(COUNTED + 1)][1:] for sink in sinks
+        }
+
+
+def table_of(measured: dict[str, list[TrialResult]]) -> Table:
+    table = Table("stage (median, seconds)", *measured, title=f"{FAULT}, {COUNTED} warm trials each")
+    first, *_ = measured.values()
+    for stage in first[0].timings:
+        medians = [statistics.median(result.timings[stage] for result in results) for results in measured.values()]
         table.add_row(stage, *(f"{median:.2f}" for median in medians))
-    table.add_row("verdict", *("/".join(result.verdict.outcome.value for result in measured[sink]) for sink in sinks))
-    console.print(table)
+    outcomes = ("/".join(result.verdict.outcome.value for result in results) for results in measured.values())
+    table.add_row("verdict", *outcomes)
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="the time of a warm trial, by stage")
+    parser.add_argument("--env", action="append", choices=ENVIRONMENTS, help="may be repeated; local by default")
+    parser.add_argument("sinks", nargs="*", default=SINKS)
+    chosen = parser.parse_args()
+    measured = {}
+    for env in chosen.env or ["local"]:
+        measured |= measure(env, chosen.sinks)
+    Console().print(table_of({title: measured[title] for title in sorted(measured)}))
 
 
 if __name__ == "__main__":
-    main(tuple(sys.argv[1:]) or SINKS)
+    main()

@@ -91,7 +91,7 @@ def _python() -> Check:
 
 def _java(java: Java | Unavailable) -> Check:
     if isinstance(java, Unavailable):
-        return _missing("java", java)
+        return missing("java", java)
     detail = f"{java.build} ({java.vendor}) at {java.home}"
     if java.version not in SUPPORTED:
         return Check("java", False, False, f"{detail}: newer than Spark supports", "install Java 17 or 21")
@@ -100,12 +100,12 @@ def _java(java: Java | Unavailable) -> Check:
 
 def _pyspark(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> Check:
     if isinstance(spark, Unavailable):
-        return _missing("pyspark", spark)
+        return missing("pyspark", spark)
     detail = f"{spark.version} of {spark.python}"
     try:
         artifacts.lock.connector(spark.version)
     except ArtifactError as unsupported:
-        return _missing("pyspark", unsupported)
+        return missing("pyspark", unsupported)
     return Check("pyspark", True, True, detail)
 
 
@@ -117,10 +117,10 @@ def _jars(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> list[Check
 
 
 def _group(name: str, jars: Sequence[Jar], artifacts: Artifacts) -> Check:
-    missing = artifacts.downloads.missing(jars)
-    if missing:
-        first = missing[0].path.name
-        return Check(name, False, True, f"{len(missing)} of {len(jars)} jars missing or changed ({first} ...)", SETUP)
+    absent = artifacts.downloads.missing(jars)
+    if absent:
+        first = absent[0].path.name
+        return Check(name, False, True, f"{len(absent)} of {len(jars)} jars missing or changed ({first} ...)", SETUP)
     return Check(
         name, True, True, f"{len(jars)} {'jar' if len(jars) == 1 else 'jars'} in {artifacts.downloads.directory}"
     )
@@ -200,7 +200,7 @@ def _open_files() -> Check:
     return Check("open files", fits, False, f"{soft} for a process (hard limit {hard})", "" if fits else mend)
 
 
-def _missing(name: str, reason: Unavailable) -> Check:
-    """Those errors end with their mend, behind the last colon."""
+def missing(name: str, reason: Unavailable) -> Check:
+    """Something needed that is not here. Those errors end with their mend, behind the last colon."""
     detail, _, mend = str(reason).rpartition(": ")
     return Check(name, False, True, detail, mend)

@@ -15,7 +15,7 @@ from rich.table import Table
 from ..doctor import diagnose
 from ..environments import holder
 from ..errors import HELD, UNAVAILABLE
-from ..session import options_of
+from ..session import Place, options_of
 from ..setup_steps import setup as run_setup
 from .options import Json, PlaceOptions
 
@@ -39,11 +39,17 @@ def setup(
 
 def doctor(
     *,
+    env: Annotated[str, Parameter(help="local, or docker: what that environment needs besides")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
     """Say what is here, what is missing, and the mend for each. Exit code 4 when something needed is missing."""
+    options_of(Place(env=env))
     checks = diagnose(python)
+    if env == "docker":
+        from ..environments.docker.diagnosis import diagnose_docker
+
+        checks += diagnose_docker()
     if json:
         print(json_module.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False))
     else:

@@ -14,7 +14,7 @@ from docker.models.containers import Container
 from requests.exceptions import RequestException
 
 from ...sweep import disk_errors
-from ..base import EffectError
+from ..base import EffectError, Unavailable
 from . import containers
 
 START = "start.json"
@@ -133,13 +133,16 @@ class DriverPool:
     def __init__(self, make: Make) -> None:
         self._make = make
         self._lock = threading.Lock()
+        self._closed = False
         self._last: dict[str, str] = {}
         self._taken: dict[str, DockerDriver | None] = {}
 
     def take(self, trial: str) -> Container:
-        """A container in which nothing runs; taken until :meth:`put`'s driver has ended."""
+        """A container in which nothing runs; taken until :meth:`put`'s driver has ended. Raises Unavailable."""
         with self._lock:
-            found = self._make(1) if not self._taken else self._make(len(self._taken))
+            if self._closed:
+                raise Unavailable("this environment is closed")
+            found = self._make(max(1, len(self._taken)))
             free = [one for one in found if self._is_free(str(one.id))]
             if not free:
                 found = self._make(len(found) + 1)
@@ -152,6 +155,11 @@ class DriverPool:
     def put(self, driver: DockerDriver) -> None:
         with self._lock:
             self._taken[str(driver.container.id)] = driver
+
+    def close(self) -> None:
+        """No container is made any more once this returns."""
+        with self._lock:
+            self._closed = True
 
     def free(self, container: Container) -> None:
         """Give back a container that could not be started."""

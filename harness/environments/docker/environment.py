@@ -234,6 +234,7 @@ class DockerEnvironment:
         )
 
     def _end_drivers(self) -> None:
+        self._pool.close()
         for driver in self._drivers:
             if driver.alive():
                 driver.kill()

@@ -3,6 +3,9 @@ this file by its path when its harness is gone."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 
@@ -16,7 +19,13 @@ TIMEOUT = 60.0
 
 
 def remove(project: str) -> str | None:
-    """Containers, networks and volumes of one project; returns what went wrong, if anything."""
+    """Containers, networks and volumes of one project; returns what went wrong, if anything.
+
+    A ``docker compose`` that is still making some, because its harness was killed meanwhile, is ended first.
+    """
+    for pid in _compose_of(project):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
     for find, end in KINDS:
         try:
             found = _docker(*find, "--filter", f"label={LABEL}={project}").split()
@@ -26,6 +35,19 @@ def remove(project: str) -> str | None:
             detail = getattr(error, "stderr", None) or error
             return f"docker {' '.join(end)}: {str(detail).strip()}"
     return None
+
+
+def _compose_of(project: str) -> list[int]:
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"compose" in b" ".join(words[:2]) and project.encode() in words:
+            found.append(int(entry))
+    return found
 
 
 def _docker(*words: str) -> str:

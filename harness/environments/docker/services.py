@@ -38,6 +38,7 @@ OURS = "onceproof:latest"
 BROKER_NUMBERS = range(1, BROKERS + 1)
 CLUSTER = ("spark-master", "spark-worker1", "spark-worker2")
 DRIVER = "driver"
+SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 ENDED = ("exited", "dead")
 
 
@@ -79,6 +80,7 @@ class DockerServices:
         self._read: dict[str, float] = {}
         self._rules: tuple[str, ProbePoint | None] | None = None
         self._lock = threading.RLock()
+        self._closed = False
         self._image: Image | None = None
         if held is None:
             self._lay_out()
@@ -97,6 +99,8 @@ class DockerServices:
         if unknown:
             raise Unavailable(f"the docker environment has no {unknown[0]}: it has {', '.join(KNOWN)}")
         with self._lock:
+            if self._closed:
+                raise Unavailable("this environment is closed")
             self.image()
             services = [name for service in wanted for name in _containers_of(service)]
             services += CLUSTER if self.options.standalone else ()
@@ -137,13 +141,15 @@ class DockerServices:
         self.failures()
 
     def close(self) -> None:
-        """Remove all that is this process's own; of what is held, end the drivers."""
-        if not self._owned:
+        """Remove all that is this process's own; what is held stays. What another thread is just starting goes too."""
+        if not self._owned or self._image is None:
             return
-        if self._started or self._image:
+        self._closed = True
+        self.project.down()
+        with self._lock:
             problem = self.project.down()
-            if problem:
-                raise Unavailable(f"containers of {self.project.name} are left: {problem}")
+        if problem:
+            raise Unavailable(f"containers of {self.project.name} are left: {problem}")
 
     def drivers(self, count: int) -> list[Container]:
         """At least ``count`` containers for drivers."""
@@ -282,8 +288,10 @@ class DockerServices:
             "ONCEPROOF_HEALTH_INTERVAL": "60s",
             "POSTGRES_PASSWORD": self._password,
         }
-        spark_image = {"ONCEPROOF_SPARK_IMAGE": self.options.image} if self.options.image else {}
-        return own | spark_image | {name: str(self._port(name)) for name in ports}
+        bundle = trusted_certificates()
+        own |= {"EXTRA_CA": bundle} if bundle else {}
+        own |= {"ONCEPROOF_SPARK_IMAGE": self.options.image} if self.options.image else {}
+        return own | {name: str(self._port(name)) for name in ports}
 
     def _port(self, name: str) -> int:
         if name not in self._ports:
@@ -370,6 +378,12 @@ class DockerServices:
 
     def _broker_address(self, broker: int) -> str:
         return f"{LOOPBACK}:{self._port(f'KAFKA{broker}_PORT')}"
+
+
+def trusted_certificates() -> str | None:
+    """The bundle of certificates that this machine trusts: what the build of the image fetches is checked by it."""
+    given = (os.environ.get(name, "") for name in ("EXTRA_CA", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"))
+    return next((path for path in (*given, SYSTEM_CERTIFICATES) if path and Path(path).is_file()), None)
 
 
 def _containers_of(service: str) -> list[str]:

@@ -1,0 +1,177 @@
+"""The trials of the local environment, unchanged, on containers: the same verdicts."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from onceproof.assertions import Workload
+from onceproof.harness.certify import Certificate, certify
+from onceproof.harness.environments.docker import containers
+from onceproof.harness.environments.docker.environment import DockerEnvironment
+from onceproof.harness.session import Request, Session
+from onceproof.harness.sinks import find_sink
+from onceproof.harness.spec import TrialResult
+from onceproof.harness.waiting import wait_for
+
+Run = Callable[..., TrialResult]
+
+RAISES_ON_REPLAY = """
+
+def write_batch(df, batch_id, target):
+    with psycopg.connect(target.postgres) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS seen (batch bigint)")
+        connection.commit()
+        if connection.execute("SELECT 1 FROM seen WHERE batch = %s", [batch_id]).fetchone():
+            raise RuntimeError(f"batch {batch_id} was seen before")
+        connection.execute("INSERT INTO seen VALUES (%s)", [batch_id])
+        connection.commit()
+    write(df, batch_id, target)
+"""
+
+
+def landed(result: TrialResult) -> bool:
+    return all(fault.confirmed and fault.replay.get("seen") for fault in result.verdict.faults)
+
+
+def events(result: TrialResult, name: str) -> list[Any]:
+    return [event for event in result.journal if event["event"] == name]
+
+
+def phases_of(session: Session, sink: str, directory: Path) -> Certificate:
+    request = Request(sink, workload=Workload(batches=3))
+    return certify(session, request, directory, kind="phases", parallel=3)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("sink", ["postgres_upsert", "postgres_ledger", "kafka_transactional"])
+def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
+    session: Session, sink: str, tmp_path: Path
+) -> None:
+    certificate = phases_of(session, sink, tmp_path)
+    assert [
+        (point.point.text, point.result.verdict.reason) for point in certificate.points if not landed(point.result)
+    ] == []
+    assert (certificate.outcome, certificate.guarantee) == ("pass", "exactly-once"), certificate
+    assert len(certificate.points) >= 10
+
+
+def test_the_kafka_sink_duplicates_the_rows_of_a_replayed_batch(trial: Run) -> None:
+    result = trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)", claim="exactly-once")
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("fail", "at-least-once")
+    (duplicated,) = result.verdict.anomalies
+    assert (duplicated.kind, list(duplicated.batches)) == ("duplicated", [1])
+    assert duplicated.count == result.verdict.records["batch_sizes"][1]
+    assert any("replay by the restarted driver" in cause for cause in duplicated.causes)
+
+
+def test_a_fault_that_is_never_reached_is_inconclusive(trial: Run) -> None:
+    result = trial("postgres_upsert", "sink.write:after[batch=999] -> kill(driver)")
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("inconclusive", None)
+    assert "sink.write:after[batch=999]" in result.verdict.reason
+
+
+def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path) -> None:
+    source = find_sink("postgres_upsert").read_text().replace("def write_batch(", "def write(")
+    (tmp_path / "raises_on_replay.py").write_text(source + RAISES_ON_REPLAY)
+    result = trial(tmp_path / "raises_on_replay.py", "sink.write:after[batch=1] -> kill(driver)")
+    assert result.verdict.outcome == "fail"
+    assert "stuck" in {anomaly.kind for anomaly in result.verdict.anomalies}
+    assert "batch 1 was seen before" in str(result.verdict)
+
+
+def test_a_driver_that_dies_with_one_transaction_committed_and_one_open_commits_the_other(trial: Run) -> None:
+    line = next(
+        node.lineno
+        for node in ast.walk(ast.parse(find_sink("kafka_transactional").read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "coordinators.commit"
+    )
+    result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
+    assert result.verdict.outcome == "pass", result.verdict
+    assert landed(result)
+
+
+def test_the_tasks_of_a_dead_executor_are_retried_on_the_other_worker(trial: Run) -> None:
+    result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(executor)")
+    assert result.verdict.outcome == "pass", result.verdict
+    (fired,) = events(result, "fault.fired")
+    attempts = [
+        point
+        for point in events(result, "point")
+        if (point["phase"], point.get("edge"), point.get("batch")) == ("task.run", "before", 1)
+        and point.get("attempt", 0) > 0
+    ]
+    assert attempts
+    worker = str(result.verdict.faults[0].process).partition(":")[0]
+    assert {str(point["process"]).partition(":")[0] for point in attempts} == {"worker1", "worker2"} - {worker}, fired
+
+
+def test_a_dead_python_worker_is_replaced(trial: Run) -> None:
+    result = trial("kafka_transactional", "task.row:before[batch=1, row=5] -> kill(worker)")
+    assert result.verdict.outcome == "pass", result.verdict
+    assert landed(result)
+
+
+def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(trial: Run) -> None:
+    result = trial("kafka_transactional", "txn.prepare:after -> kill(broker)")
+    assert result.verdict.outcome == "pass", result.verdict
+    (moved,) = events(result, "txn.coordinator")
+    assert moved["broker"] != moved["before"]
+    assert f"coordinator now: broker {moved['broker']}" in str(result.verdict.faults[0].replay["seen"])
+
+
+def test_a_driver_that_was_cut_off_from_a_broker_goes_on_when_it_is_healed(trial: Run) -> None:
+    plan = "sink.commit:after[batch=1] -> partition(driver, peer=broker2, for=15s)"
+    result = trial("kafka_transactional", plan)
+    assert result.verdict.outcome == "pass", result.verdict
+    (cut,), (healed,) = events(result, "network.cut"), events(result, "network.healed")
+    assert 15 <= healed["t"] - cut["t"] < 25
+    assert "kafka2" in cut["detail"]
+
+
+def test_a_paused_driver_that_was_replaced_is_a_zombie_and_a_fenced_sink_survives_it(
+    trial: Run, environment: DockerEnvironment
+) -> None:
+    plan = "sink.write:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
+    result = trial("postgres_upsert", plan)
+    assert result.verdict.outcome == "pass", result.verdict
+    drivers = {event["process"].partition(":")[0] for event in events(result, "driver.started")}
+    assert len(drivers) == 2, "the new driver has a container of its own"
+
+
+def test_tasks_may_run_in_the_drivers_own_container(tmp_path: Path, onceproof: Callable[..., Any]) -> None:
+    fault = "task.run:after[batch=1] -> kill(driver)"
+    ended = onceproof(
+        *("run", "--env", "docker", "--master", "local[2]", "--sink", "postgres_upsert", "--fault", fault, "--json"),
+        timeout=280,
+    )
+    assert (ended.code, ended.json["verdict"]) == (0, "pass"), ended
+    assert ended.json["environment"]["docker"]
+
+
+def test_a_container_that_dies_by_itself_is_named_and_not_taken_for_a_fault(
+    trial: Run, environment: DockerEnvironment, engine: docker.DockerClient
+) -> None:
+    stranger = threading.Thread(target=_kill_when_a_driver_runs, args=(environment,))
+    stranger.start()
+    try:
+        result = trial("postgres_upsert")
+    finally:
+        stranger.join()
+        environment.start_broker(3)
+    assert result.verdict.outcome == "inconclusive", result.verdict
+    assert "kafka3 ended by itself" in str(result.verdict)
+    assert (result.directory / "logs" / "kafka3.log").stat().st_size > 0
+
+
+def _kill_when_a_driver_runs(environment: DockerEnvironment) -> None:
+    def driver_runs() -> bool:
+        return any(containers.running(driver) for driver in environment.services.project.containers("driver"))
+
+    wait_for(driver_runs, 60, "a driver")
+    environment.services.container("kafka3").kill()
