@@ -273,8 +273,8 @@ def _clean_end(journal: Sequence[Event], start: int) -> bool:
 
 
 def _kill_task(traces: Traces, action: tuple[str, str | None]) -> Replay:
-    """kill(executor), kill(worker): Spark attempts the task again, or the batch is replayed by a new run (on a master
-    that does not repeat tasks, local[n], the death of a worker ends the query)."""
+    """kill(executor), kill(worker), kill(node): Spark attempts the task again, or the batch is replayed by a new run
+    (on a master that does not repeat tasks, local[n], the death of a worker ends the query)."""
     start, batch = traces.fired_at(action), traces.batch
     tasks = [traces.point] if "attempt" in traces.point else _running(traces, start)
     if not tasks:

@@ -12,8 +12,8 @@ Report = Mapping[str, Any]
 class Actuator(Protocol):
     """Effects on processes; each returns what was done in a few words once it is confirmed, and raises if it failed.
 
-    ``target`` is ``driver``, ``executor``, ``worker`` or ``broker``. ``point`` is the report at which a thread is
-    parked; it is empty at a moment (``at(3s)``), where nothing is parked.
+    ``target`` is ``driver``, ``executor``, ``worker``, ``node`` or ``broker``. ``point`` is the report at which a
+    thread is parked; it is empty at a moment (``at(3s)``), where nothing is parked.
     """
 
     def kill(self, target: str, point: Report) -> str:

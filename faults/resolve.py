@@ -17,7 +17,7 @@ from .shape import SinkShape
 PhasePoint = tuple[str, Edge]
 """A phase and its edge."""
 
-SPARK_TARGETS = ("executor", "worker")
+SPARK_TARGETS = ("executor", "worker", "node")
 """Targets whose tasks Spark attempts again."""
 
 
@@ -207,7 +207,7 @@ def _check_action(site: _Site) -> None:
     _check_place(site)
     _check_order(site)
     match site.action.target:
-        case "executor":
+        case "executor" | "node":
             _check_executor(site)
         case "worker":
             _check_worker(site)
@@ -219,7 +219,7 @@ def _check_action(site: _Site) -> None:
 
 
 def _check_network(site: _Site) -> None:
-    if site.spec.network and not site.network:
+    if (site.spec.network or site.action.target == "node") and not site.network:
         raise site.error(f"{site.text} needs --env docker: in the local environment all machines are one", "name")
 
 

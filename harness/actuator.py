@@ -47,6 +47,8 @@ class TrialActuator:
             return self._supervisor().kill(point.get("process"))
         if target == "broker":
             return self._kill_broker(point)
+        if target == "node":
+            return self._kill_node(self._process("executor", point))
         return self.environment.kill_process(self._process(target, point))
 
     def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
@@ -120,6 +122,24 @@ class TrialActuator:
             self._restarts.append(watcher)
             watcher.start()
         return detail
+
+    def _kill_node(self, process: str) -> str:
+        detail = self.environment.kill_node(process)
+        node = process.partition(":")[0]
+        thread = threading.Thread(target=self._restart_node, args=(process, node), name=f"restart of {node}")
+        self._restarts.append(thread)
+        thread.start()
+        return detail
+
+    def _restart_node(self, process: str, node: str) -> None:
+        threading.Event().wait(self.delays.get("node", 0.0))
+        try:
+            detail = self.environment.start_node(process)
+        except Exception as error:
+            self._failures.append(f"{node} did not come back: {error}")
+            self.record("environment.failure", {"part": node, "detail": str(error)})
+        else:
+            self.record("node.registered", {"node": node, "detail": detail})
 
     def _watch_coordinator(self, transactional_id: str, dead: int, restart: threading.Thread) -> None:
         """Say which broker takes the transaction over: another one, or the dead one once it is back.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..faults import Injector
 
-SELF_INFLICTED = ("fail", "kill(worker)", "kill(executor)", "partition")
+SELF_INFLICTED = ("fail", "kill(worker)", "kill(executor)", "kill(node)", "partition")
 """Actions after which a driver may fail by itself."""
 
 

@@ -66,8 +66,9 @@ def _run(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, d
         with watch.stage("act"):
             acted = act(spec, environment, site, journal, directory, writing)
             acks = writing.result()
-        _raise_own_error(spec, acted, directory)
-        broken = acted.broken + [f"{one.part} ended by itself: {one.detail}" for one in environment.failures()]
+        failures = [f"{one.part} {one.detail}" for one in environment.failures()]
+        _raise_own_error(spec, acted, failures, directory)
+        broken = acted.broken + failures
         settler = Settler(spec, environment, site, sink_process, journal, broken)
         with watch.stage("settle"):
             settlement = settler.settle(acted.outcome.finished)
@@ -96,7 +97,7 @@ def _run(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, d
 
 def _parts(environment: Environment) -> str:
     """Which parts of the environment have ended by themselves, for the front of an error."""
-    return "".join(f"{failure.part} ended by itself ({failure.detail}): " for failure in environment.failures())
+    return "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures())
 
 
 def _line(error: Exception) -> str:
@@ -129,11 +130,14 @@ def _prepare(spec: TrialSpec, site: Site, sink_process: SinkProcess) -> str | No
     return None
 
 
-def _raise_own_error(spec: TrialSpec, acted: Acted, directory: Path) -> None:
-    """A job that never gets past a batch before any fault fired fails by itself: that is no verdict."""
+def _raise_own_error(spec: TrialSpec, acted: Acted, failures: Sequence[str], directory: Path) -> None:
+    """A job that never gets past a batch before any fault fired fails by itself, or by a failed part of the
+    environment: that is no verdict."""
     outcome = acted.outcome
     if outcome.finished or acted.fired:
         return
+    if failures:
+        raise Unavailable(f"{'; '.join(failures)}; see {directory / 'logs'}")
     where = "before its first batch" if outcome.batch is None else f"in batch {outcome.batch}"
     what = (
         f"hangs {where}: {outcome.error} (--deadline)" if outcome.hung else f"fails {where} by itself: {outcome.error}"

@@ -8,7 +8,7 @@ ACTION = ActionSpec(
     name="restart",
     meaning="delays the supervisor's restart of what this fault has killed; executors and workers are Spark's own",
     example="txn.prepare:after -> kill(broker) then restart(broker, after=2s)",
-    targets=("driver", "broker"),
+    targets=("driver", "node", "broker"),
     arguments=(Parameter("after", "duration", "from the death to the new start", default=0.0),),
     follows="kill",
     same_fault=True,

@@ -153,6 +153,12 @@ class Environment(Protocol):
     def kill_process(self, process: str) -> str:
         """SIGKILL one executor or Python worker; returns once it is confirmed dead."""
 
+    def kill_node(self, process: str) -> str:
+        """SIGKILL the machine of Spark's on which this executor runs, with all on it. Raises EffectError."""
+
+    def start_node(self, process: str) -> str:
+        """Start the machine again; returns, for the journal, once the cluster has it back."""
+
     def pause_process(self, process: str) -> str: ...
 
     def resume_process(self, process: str) -> str: ...

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
 from onceproof.assertions import Workload
-from onceproof.harness.certify import Certificate, certify
 from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.session import Request, Session
 from onceproof.harness.sinks import find_sink
 from onceproof.harness.spec import TrialResult
 from onceproof.harness.waiting import wait_for
@@ -43,22 +42,37 @@ def events(result: TrialResult, name: str) -> list[Any]:
     return [event for event in result.journal if event["event"] == name]
 
 
-def phases_of(session: Session, sink: str, directory: Path) -> Certificate:
-    request = Request(sink, workload=Workload(batches=3))
-    return certify(session, request, directory, kind="phases", parallel=3)
+EVERY_SINK = (
+    "batch.offsets:after",
+    "sink.write:before",
+    "sink.write:after",
+    "batch.commit:before",
+    "batch.commit:after",
+)
+TWO_PHASE = ("task.commit:before", "task.commit:after", "sink.commit:before", "sink.commit:after")
+SIDE_BY_SIDE = 3
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("sink", ["postgres_upsert", "postgres_ledger", "kafka_transactional"])
+@pytest.mark.parametrize(
+    ("sink", "steps"),
+    [
+        ("postgres_upsert", EVERY_SINK),
+        ("postgres_ledger", EVERY_SINK),
+        ("kafka_transactional", EVERY_SINK + TWO_PHASE),
+    ],
+)
 def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
-    session: Session, sink: str, tmp_path: Path
+    trial: Run, sink: str, steps: Sequence[str]
 ) -> None:
-    certificate = phases_of(session, sink, tmp_path)
-    assert [
-        (point.point.text, point.result.verdict.reason) for point in certificate.points if not landed(point.result)
-    ] == []
-    assert (certificate.outcome, certificate.guarantee) == ("pass", "exactly-once"), certificate
-    assert len(certificate.points) >= 10
+    def killed_at(step: str) -> TrialResult:
+        return trial(sink, f"{step}[batch=1] -> kill(driver)", workload=Workload(batches=3))
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        results = list(pool.map(killed_at, steps))
+    for result in results:
+        assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), result.verdict
+        assert landed(result)
 
 
 def test_the_kafka_sink_duplicates_the_rows_of_a_replayed_batch(trial: Run) -> None:
@@ -109,6 +123,14 @@ def test_the_tasks_of_a_dead_executor_are_retried_on_the_other_worker(trial: Run
     assert attempts
     worker = str(result.verdict.faults[0].process).partition(":")[0]
     assert {str(point["process"]).partition(":")[0] for point in attempts} == {"worker1", "worker2"} - {worker}, fired
+
+
+def test_the_tasks_of_a_dead_machine_are_retried_on_the_other_one(trial: Run) -> None:
+    result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(node)")
+    assert result.verdict.outcome == "pass", result.verdict
+    assert landed(result)
+    (back,) = events(result, "node.registered")
+    assert str(result.verdict.faults[0].process).startswith(f"{back['node']}:")
 
 
 def test_a_dead_python_worker_is_replaced(trial: Run) -> None:

@@ -118,6 +118,14 @@ def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
 
 
+def test_a_node_is_killed_only_where_it_is_a_machine_of_its_own() -> None:
+    text = "task.commit:before[batch=1] -> kill(node)"
+    assert "kill(node) needs --env docker" in refusal(text, PYTHON, "standalone").message
+    assert ("task.run", "before") in resolve(parse(text), PYTHON, "standalone", network=True).executor_points
+    with pytest.raises(PlanError, match="kill\\(node\\) needs a point of a task"):
+        resolve(parse("sink.write:before -> kill(node)"), PYTHON, "standalone", network=True)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -139,6 +139,12 @@ class DockerEnvironment:
         """SIGKILL an executor or a Python worker inside its container, together with what it started."""
         return f"killed {self._inside('end', process)}"
 
+    def kill_node(self, process: str) -> str:
+        return self.services.kill_worker(_worker_of(process))
+
+    def start_node(self, process: str) -> str:
+        return self.services.start_worker(_worker_of(process))
+
     def pause_process(self, process: str) -> str:
         place, _ = _split(process)
         if place.startswith("broker"):
@@ -321,6 +327,14 @@ def _split(process: str) -> tuple[str, int]:
     if not pid.isdigit():
         raise EffectError(f"{process!r} names no process here: PLACE:PID does")
     return place, int(pid)
+
+
+def _worker_of(process: str) -> str:
+    """The service on which an executor runs."""
+    place, _ = _split(process)
+    if f"spark-{place}" not in WORKERS:
+        raise EffectError(f"{process} is no executor on a worker")
+    return f"spark-{place}"
 
 
 def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:

@@ -7,16 +7,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from docker import DockerClient
-from docker.errors import ContainerError, DockerException, ImageNotFound
+from docker.errors import DockerException, ImageNotFound
+from requests.exceptions import RequestException
 
 from ...java import Java
 from ...spark import SparkInstall
 from ..base import Unavailable
 from .engine import OWNER, reason
 
+SECONDS = 60
+"""For a look at an image."""
 INSTALLED = "/opt/onceproof/installed.json"
 NEEDS = (
     "an image for --image needs bash, ip (iproute2), python3 with pyspark 4.0 to 4.2 or SPARK_HOME, and Java 17 or "
@@ -161,17 +164,23 @@ def _lacks(found: Mapping[str, Any]) -> str | None:
 
 
 def _run(client: DockerClient, name: str, owner: str, command: list[str], mend: str) -> str:
-    """The output of a command in a container of its own, which is removed."""
+    """The output of a command in a container of its own, which is removed. Raises Unavailable."""
     entry, *rest = command
     try:
-        answer = client.containers.run(
-            name, rest, entrypoint=entry, remove=True, user="root", labels={OWNER: owner}, network_mode="none"
+        container = client.containers.create(
+            name, rest, entrypoint=entry, user="root", labels={OWNER: owner}, network_mode="none"
         )
+        try:
+            container.start()
+            code = container.wait(timeout=SECONDS)["StatusCode"]
+            out, err = (container.logs(stdout=out, stderr=not out).decode(errors="replace") for out in (True, False))
+        finally:
+            container.remove(force=True)
     except ImageNotFound as error:
         raise Unavailable(f"image {name} is absent: pull or build it first") from error
-    except ContainerError as error:
-        said = " ".join(cast(bytes, error.stderr or b"").decode(errors="replace").split())[-300:]
-        raise Unavailable(f"image {name} will not do: {entry} failed in it ({said}): {mend}") from error
-    except DockerException as error:
+    except (DockerException, RequestException) as error:
         raise Unavailable(f"image {name} will not do: {reason(error)}: {mend}") from error
-    return answer.decode(errors="replace")
+    if code:
+        said = " ".join(err.split())[-300:]
+        raise Unavailable(f"image {name} will not do: {entry} failed in it (exit code {code}: {said}): {mend}")
+    return str(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,9 @@ from testcontainers.compose import DockerCompose
 from ..base import Unavailable
 from .engine import reason
 from .remove import LABEL, remove
+
+# It would print each failure of compose, which is said in one line here.
+logging.getLogger("testcontainers").addHandler(logging.NullHandler())
 
 ROOT = Path(__file__).resolve().parents[3]
 FILE = "docker-compose.yml"

@@ -227,6 +227,21 @@ class DockerServices:
         containers.start(container, f"broker {broker}")
         return self._await_broker(broker)
 
+    # -- Spark's machines -------------------------------------------------------------------------------------------
+
+    def kill_worker(self, service: str) -> str:
+        container = self.container(service)
+        self._planned.add(str(container.id))
+        return containers.kill(container, service)
+
+    def start_worker(self, service: str) -> str:
+        """Returns once both workers are registered with the master."""
+        container = self.container(service)
+        containers.start(container, service)
+        wait_available(self._workers_registered, START_SECONDS, f"{service} to register again", poll=0.2)
+        self._planned.discard(str(container.id))
+        return f"{service} registered again"
+
     # -- what happened ----------------------------------------------------------------------------------------------
 
     def failures(self) -> list[Failure]:

@@ -112,6 +112,12 @@ class LocalEnvironment:
             raise EffectError(f"kill of {process}: {error}") from error
         return f"killed {', '.join(map(str, ended))}"
 
+    def kill_node(self, process: str) -> str:
+        raise EffectError(f"{process} has no machine of its own: in the local environment all machines are one")
+
+    def start_node(self, process: str) -> str:
+        raise EffectError(f"{process} has no machine of its own: in the local environment all machines are one")
+
     def pause_process(self, process: str) -> str:
         row = self._ours(process)
         try:
