@@ -67,7 +67,13 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-def create_topics(bootstrap: str, topics: Mapping[str, int], replication: int = 1, timeout: float = 30.0) -> None:
+BROKERS_OWN = -1
+"""A number of copies that leaves it to the brokers' default.replication.factor (KIP-464)."""
+
+
+def create_topics(
+    bootstrap: str, topics: Mapping[str, int], replication: int = BROKERS_OWN, timeout: float = 30.0
+) -> None:
     """Create topics (name -> number of partitions) and return once each partition has a leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     until = time.monotonic() + timeout

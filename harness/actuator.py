@@ -150,10 +150,12 @@ class TrialActuator:
 
         def taken_over() -> int | None:
             back = not restart.is_alive()
-            found = transaction_coordinator(bootstrap, transactional_id)
-            return found if found is not None and (found != dead or back) else None
+            with suppress(ObservationError):  # while the brokers elect a new leader
+                found = transaction_coordinator(bootstrap, transactional_id)
+                return found if found is not None and (found != dead or back) else None
+            return None
 
-        with suppress(ObservationError, WaitTimeout):
+        with suppress(WaitTimeout):
             coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
             fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
             self.record("txn.coordinator", fields)

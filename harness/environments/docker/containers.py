@@ -17,7 +17,9 @@ from .engine import reason
 
 SECONDS = 10
 """For a container to take a signal's effect."""
-TAIL = 12
+TAIL = 3
+LINE = 300
+"""Lines of a log that an error shows, and characters of each."""
 T = TypeVar("T")
 
 
@@ -118,7 +120,7 @@ def tail(container: Container) -> str:
         text = container.logs(tail=TAIL).decode(errors="replace")
     except (DockerException, RequestException) as error:
         return reason(error)
-    return " | ".join(line.strip() for line in text.splitlines() if line.strip()) or "no output"
+    return " | ".join(line.strip()[:LINE] for line in text.splitlines() if line.strip()) or "no output"
 
 
 def started_at(container: Container) -> float:
