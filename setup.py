@@ -6,7 +6,7 @@ A user's own packages called harness, faults, assertions or jobs so never meet o
 from setuptools import find_packages, setup
 
 CODE = ("harness", "faults", "assertions")
-DATA = ("jobs",)
+DATA = ("jobs", "image")
 
 packages = ["onceproof"]
 for top in CODE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -136,10 +137,32 @@ def test_a_full_disk_is_one_clear_error(onceproof: Command, tmp_path: Path) -> N
     assert refused(ended, str(small), "TMPDIR"), ended
 
 
-def test_a_users_own_spark_image_is_certified_as_it_is(onceproof: Command) -> None:
-    """Ours stands in for it: as a user's, it is looked at from inside and has no class-data archives."""
-    ended = onceproof(*TRIAL, *FAULT, "--image", "onceproof:latest", "--json", timeout=280)
+FOREIGN = """
+FROM onceproof:latest
+RUN mv /opt/onceproof/venv /opt/spark-python && rm -r /opt/onceproof
+RUN sed -i '1c #!/opt/spark-python/bin/python3' $(grep -lsI '^#!/opt/onceproof' /opt/spark-python/bin/*)
+ENV PATH=/opt/spark-python/bin:$PATH
+USER nobody
+ENTRYPOINT ["/bin/false"]
+"""
+"""An image with Spark, Java and what the sink imports, and nothing of ours."""
+
+
+@pytest.fixture
+def foreign_image(engine: docker.DockerClient) -> Iterator[str]:
+    name = f"onceproof-test-foreign:{os.getpid()}"
+    engine.images.build(fileobj=io.BytesIO(FOREIGN.encode()), tag=name)
+    yield name
+    engine.images.remove(name, force=True)
+
+
+@pytest.mark.parametrize("settings", [(), ("--own-settings",)])
+def test_a_users_own_spark_image_is_certified_as_it_is(
+    onceproof: Command, foreign_image: str, settings: tuple[str, ...]
+) -> None:
+    ended = onceproof(*TRIAL, *FAULT, "--image", foreign_image, *settings, "--json", timeout=280)
     assert (ended.code, ended.json["verdict"]) == (0, "pass"), ended
+    assert ended.json["environment"]["image"] == foreign_image
 
 
 def test_an_executor_out_of_memory_is_named(onceproof: Command, tmp_path: Path) -> None:

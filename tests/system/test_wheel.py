@@ -70,6 +70,7 @@ def test_the_wheel_has_every_file_under_one_top_level_name(installed: Installed)
         names = set(archive.namelist())
     assert {name.split("/")[0].split("-")[0] for name in names} == {"onceproof"}
     assert source_files() - names == set()
+    assert {"onceproof/image/docker-compose.yml", "onceproof/image/role.py"} <= names
 
 
 def test_a_user_runs_pytest_with_the_plugin_beside_packages_of_the_same_names(

@@ -23,6 +23,8 @@ logging.getLogger("testcontainers").addHandler(logging.NullHandler())
 
 ROOT = Path(__file__).resolve().parents[3]
 FILE = "docker-compose.yml"
+ROLE = ROOT / "image" / "role.py"
+"""What containers run; in an image that is not ours it is mounted."""
 SERVICE = "com.docker.compose.service"
 BUILD_SERVICE = "kafka1"
 

@@ -29,7 +29,7 @@ from . import containers
 from .engine import bridge_address, connect, owner_label, require_compose, sweep_projects
 from .image import Image, our_image, present, users_image
 from .options import BROKERS, DockerOptions
-from .project import Project, can_build, compose_directory, env_text, program_that_removes, service_of
+from .project import ROLE, Project, can_build, compose_directory, env_text, program_that_removes, service_of
 
 KNOWN = ("kafka", "postgres", "redis")
 START_SECONDS = 120.0
@@ -235,10 +235,15 @@ class DockerServices:
         return containers.kill(container, service)
 
     def start_worker(self, service: str) -> str:
-        """Returns once both workers are registered with the master."""
-        container = self.container(service)
+        """Start a dead worker again; returns once the master has it under a new name."""
+        container, before = self.container(service), self._workers()
         containers.start(container, service)
-        wait_available(self._workers_registered, START_SECONDS, f"{service} to register again", poll=0.2)
+
+        def back() -> bool:
+            now = self._workers()
+            return service in {now[name] for name in now.keys() - before}
+
+        wait_available(back, START_SECONDS, f"{service} to register again", poll=0.2)
         self._planned.discard(str(container.id))
         return f"{service} registered again"
 
@@ -305,7 +310,8 @@ class DockerServices:
         }
         bundle = trusted_certificates()
         own |= {"EXTRA_CA": bundle} if bundle else {}
-        own |= {"ONCEPROOF_SPARK_IMAGE": self.options.image} if self.options.image else {}
+        if self.options.image:
+            own |= {"ONCEPROOF_SPARK_IMAGE": self.options.image, "ONCEPROOF_ROLE": str(self.tools / ROLE.name)}
         return own | {name: str(self._port(name)) for name in ports}
 
     def _port(self, name: str) -> int:
@@ -319,7 +325,7 @@ class DockerServices:
     def _lay_out(self) -> None:
         """The programs that run inside containers, and the directories that they expect."""
         self.host.directory("shared", "tools")
-        for program in (Path(__file__).with_name("inside.py"), Path(processes.__file__)):
+        for program in (Path(__file__).with_name("inside.py"), Path(processes.__file__), ROLE):
             shutil.copy2(program, self.tools)
         for name in ("brokers", "drivers", "trials", "work", "published"):
             self.host.directory("shared", name)
@@ -382,9 +388,14 @@ class DockerServices:
 
     def _workers_registered(self) -> bool | NotYet:
         self._raise_failures()
-        state = _master_state(self._port("SPARK_UI_PORT"))
-        alive = [one for one in state.get("workers", ()) if one.get("state") == "ALIVE"]
-        return len(alive) == 2 or NotYet(f"{len(alive)} workers" if state else "no answer of the master")
+        alive = set(self._workers().values())
+        return alive == set(CLUSTER[1:]) or NotYet(f"{len(alive)} workers")
+
+    def _workers(self) -> dict[str, str]:
+        """The machine of each worker that the master takes for alive, by the worker's name; a restarted one has another
+        name."""
+        found = _master_state(self._port("SPARK_UI_PORT")).get("workers", ())
+        return {str(one["id"]): str(one["host"]) for one in found if one["state"] == "ALIVE"}
 
     def _broker(self, broker: int) -> Container:
         if broker not in BROKER_NUMBERS:
