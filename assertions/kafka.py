@@ -181,18 +181,24 @@ def abort_transaction(bootstrap: str, transaction: Open, timeout: float = 30.0) 
 
 
 def transaction_coordinator(bootstrap: str, transactional_id: str, timeout: float = 10.0) -> int | None:
-    """The broker that coordinates the transactions of an id (FindCoordinator); None while there is none.
+    """The broker that coordinates the transactions of an id, and says so itself; None while there is none.
 
-    Raises ObservationError if no broker answers.
+    A broker that is asked who the coordinator is may answer by what was true before. Raises ObservationError if no
+    broker answers.
     """
+    from kafka.protocol.admin.transactions import DescribeTransactionsRequest
     from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
     kind = CoordinatorType.TRANSACTION.value
     request = FindCoordinatorRequest(key=transactional_id, key_type=kind, coordinator_keys=[transactional_id])
     with _admin(bootstrap, timeout) as admin:
         answer = admin._manager.run(admin._manager.send, request)
-    found = answer.coordinators[0] if answer.coordinators else answer
-    return int(found.node_id) if found.error_code == 0 else None
+        found = answer.coordinators[0] if answer.coordinators else answer
+        if found.error_code != 0:
+            return None
+        described = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        states = admin._manager.run(admin._manager.send, described, found.node_id).transaction_states
+    return int(found.node_id) if states[0].error_code == 0 else None
 
 
 def _abort_orphan(bootstrap: str, transaction: Open, timeout: float) -> None:

@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -71,7 +72,7 @@ def broker() -> None:
     properties.write_text(broker_properties(node, voters, os.environ["KAFKA_PORT"], data))
     rules = SHARED / "brokers" / "rules.btm"
     agent = [f"-javaagent:{here['byteman']}=script:{rules}"] if rules.is_file() else []
-    injector = json.loads(read(SHARED / "brokers" / "injector.json") or "{}")
+    variables = json.loads(read(SHARED / "brokers" / "injector.json") or "{}") | {"ONCEPROOF_PLACE": place()}
     options = [*agent, HEAP, *here["quick_start"], f"-XX:SharedArchiveFile={here['archives']['broker']}"]
     options += [
         "-XX:-UsePerfData",
@@ -79,7 +80,16 @@ def broker() -> None:
         "-cp",
         ":".join(here["broker"]),
     ]
-    execute([f"{here['java']['home']}/bin/java", *options, "kafka.Kafka", properties], injector)
+    execute([f"{here['java']['home']}/bin/java", *options, "kafka.Kafka", properties], variables)
+
+
+def place() -> str:
+    """ONCEPROOF_PLACE, from the second start of the container on with its number: ``worker1.2``. Pids come again."""
+    counter = DATA / "starts"
+    starts = int(read(counter) or 0) + 1
+    counter.write_text(str(starts))
+    name = os.environ["ONCEPROOF_PLACE"]
+    return name if starts == 1 else f"{name}.{starts}"
 
 
 def copy_storage(formatted: Path, data: Path, node: str) -> None:
@@ -134,15 +144,11 @@ def spark_environment() -> tuple[str, dict[str, str]]:
 
 def spark_home() -> str:
     """Of an image that is not ours: SPARK_HOME, or the pyspark package of its python3."""
-    import importlib.util
-    import site
-
-    sys.path.extend([*site.getsitepackages(), site.getusersitepackages()])
-    found = importlib.util.find_spec("pyspark")
-    places = [os.environ.get("SPARK_HOME", ""), *((found.submodule_search_locations or []) if found else [])]
-    for place in filter(None, places):
+    ask = "import importlib.util as u; s = u.find_spec('pyspark'); print(*(s.submodule_search_locations if s else []))"
+    package = subprocess.run(["python3", "-c", ask], capture_output=True, text=True).stdout.strip()
+    for place in filter(None, [os.environ.get("SPARK_HOME", ""), package]):
         if Path(place, "bin", "spark-class").is_file():
-            return str(place)
+            return place
     sys.exit("this image has no Spark: neither SPARK_HOME nor python3's pyspark has bin/spark-class")
 
 
@@ -155,8 +161,10 @@ def master() -> None:
 
 def worker() -> None:
     """Executors inherit this environment: their probes name their place by ONCEPROOF_PLACE."""
+    own = place()
     become(os.environ.get("ONCEPROOF_USER", "0:0"))
     spark_class, variables = spark_environment()
+    variables["ONCEPROOF_PLACE"] = own
     name = os.environ["ONCEPROOF_PLACE"]
     work = SHARED / "work" / name
     work.mkdir(parents=True, exist_ok=True)

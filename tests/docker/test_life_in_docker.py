@@ -140,7 +140,6 @@ def test_a_full_disk_is_one_clear_error(onceproof: Command, tmp_path: Path) -> N
 FOREIGN = """
 FROM onceproof:latest
 RUN mv /opt/onceproof/venv /opt/spark-python && rm -r /opt/onceproof
-RUN sed -i '1c #!/opt/spark-python/bin/python3' $(grep -lsI '^#!/opt/onceproof' /opt/spark-python/bin/*)
 ENV PATH=/opt/spark-python/bin:$PATH
 USER nobody
 ENTRYPOINT ["/bin/false"]
@@ -151,7 +150,7 @@ ENTRYPOINT ["/bin/false"]
 @pytest.fixture
 def foreign_image(engine: docker.DockerClient) -> Iterator[str]:
     name = f"onceproof-test-foreign:{os.getpid()}"
-    engine.images.build(fileobj=io.BytesIO(FOREIGN.encode()), tag=name)
+    engine.images.build(fileobj=io.BytesIO(FOREIGN.encode()), tag=name, rm=True, forcerm=True)
     yield name
     engine.images.remove(name, force=True)
 

@@ -7,6 +7,7 @@ import re
 import secrets
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
@@ -31,7 +32,8 @@ from .services import CLUSTER, DRIVER, DockerServices, Held
 WORKERS = CLUSTER[1:]
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 MASTER_URL = "spark://spark-master:7077"
-PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)")
+PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)(?:\.\d+)?")
+"""``broker1``, ``worker2``, ``driver-1``; behind a dot the number of its start, because pids come again."""
 
 
 class DockerEnvironment:
@@ -49,6 +51,7 @@ class DockerEnvironment:
         self._lock = threading.RLock()
         self._pool = DriverPool(self.services.drivers)
         self._numbers = itertools.count(1)
+        self._starts: Counter[str] = Counter()
         self._drivers: list[DockerDriver] = []
         self._trials: dict[str, set[str]] = {}
         self._published: dict[Path, Path] = {}
@@ -212,7 +215,8 @@ class DockerEnvironment:
 
     def _start_in(self, container: Container, spec: DriverSpec) -> DockerDriver:
         number = str(container.name).rpartition("-")[2]
-        place = f"driver-{number}"
+        self._starts[number] += 1
+        place = f"driver-{number}.{self._starts[number]}"
         mark = f"{spec.incarnation}-{secrets.token_hex(6)}"
         directory = self.services.shared / "drivers" / f"{self._token}-{next(self._numbers)}"
         start = replace(self._driver_start(), host=str(container.name), place=place)
@@ -332,9 +336,10 @@ def _split(process: str) -> tuple[str, int]:
 def _worker_of(process: str) -> str:
     """The service on which an executor runs."""
     place, _ = _split(process)
-    if f"spark-{place}" not in WORKERS:
+    service = f"spark-{place.partition('.')[0]}"
+    if service not in WORKERS:
         raise EffectError(f"{process} is no executor on a worker")
-    return f"spark-{place}"
+    return service
 
 
 def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:

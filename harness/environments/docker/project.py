@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from docker import DockerClient
+from docker.errors import DockerException
 from docker.models.containers import Container
 from testcontainers.compose import DockerCompose
 
@@ -26,7 +27,9 @@ FILE = "docker-compose.yml"
 ROLE = ROOT / "image" / "role.py"
 """What containers run; in an image that is not ours it is mounted."""
 SERVICE = "com.docker.compose.service"
+NUMBER = "com.docker.compose.container-number"
 BUILD_SERVICE = "kafka1"
+IMAGE_PROJECT = "onceproof"
 
 
 def compose_directory() -> Path:
@@ -62,19 +65,38 @@ class Project:
 
     def up(self, services: Sequence[str]) -> None:
         """Start those of ``services`` that do not run. Raises Unavailable with what compose said."""
-        compose = self._compose()
+        compose = self._compose(self.name)
         compose.services = ["--no-build", "--no-recreate", *services]
         with _compose_errors():
             compose.start()
 
-    def scale_driver(self, count: int) -> None:
-        """Have ``count`` containers for drivers, not started."""
-        words = ["create", "--no-build", "--no-recreate", "--scale", f"driver={count}", "driver"]
-        self._run(words)
+    def create(self, service: str) -> None:
+        """Make the container of a service without starting it."""
+        self._run(["create", "--no-build", "--no-recreate", service])
+
+    def copy(self, container: Container, number: int) -> None:
+        """Another container like this one, which compose has made. Raises Unavailable.
+
+        Compose itself cannot scale a service of which a container is paused.
+        """
+        service, config, host = service_of(container), dict(container.attrs["Config"]), container.attrs["HostConfig"]
+        config["Labels"] = dict(config["Labels"]) | {NUMBER: str(number)}
+        del config["Hostname"]  # the id of the one that is copied
+        network = {host["NetworkMode"]: {"Aliases": [service]}}
+        config |= {"HostConfig": host, "NetworkingConfig": {"EndpointsConfig": network}}
+        try:
+            self.client.api.create_container_from_config(  # type: ignore[no-untyped-call]
+                config, name=f"{self.name}-{service}-{number}"
+            )
+        except DockerException as error:
+            raise Unavailable(f"no further container of {service} can be made: {reason(error)}") from error
 
     def build(self) -> None:
-        """Build the image of all roles (minutes the first time). Raises Unavailable."""
-        self._run(["build", "--progress", "plain", BUILD_SERVICE])
+        """Build the image of all roles (minutes the first time). Raises Unavailable.
+
+        Compose labels an image with its project's name: under one name, what has not changed stays the same image.
+        """
+        self._run(["build", "--progress", "plain", BUILD_SERVICE], IMAGE_PROJECT)
 
     def down(self) -> str | None:
         """Remove everything of the project; returns what went wrong, if anything."""
@@ -85,18 +107,18 @@ class Project:
         found = self.client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
         return sorted(found, key=lambda container: str(container.name))
 
-    def _compose(self) -> _Compose:
+    def _compose(self, project: str) -> _Compose:
         compose = _Compose(
             context=compose_directory(),
             compose_file_name=[FILE, *self.files],
             env_file=[str(self.env_file)],
             wait=False,
         )
-        compose.project = self.name
+        compose.project = project
         return compose
 
-    def _run(self, words: Sequence[str]) -> None:
-        compose = self._compose()
+    def _run(self, words: Sequence[str], project: str | None = None) -> None:
+        compose = self._compose(project or self.name)
         with _compose_errors():
             subprocess.run(
                 [*compose.docker_compose_command(), *words],

@@ -154,10 +154,12 @@ class DockerServices:
     def drivers(self, count: int) -> list[Container]:
         """At least ``count`` containers for drivers."""
         found = self.project.containers(DRIVER)
-        if len(found) < count:
-            self.project.scale_driver(count)
+        if not found:
+            self.project.create(DRIVER)
             found = self.project.containers(DRIVER)
-        return found
+        for number in range(len(found) + 1, count + 1):
+            self.project.copy(found[0], number)
+        return found if len(found) >= count else self.project.containers(DRIVER)
 
     # -- what runs where --------------------------------------------------------------------------------------------
 
