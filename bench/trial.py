@@ -16,6 +16,7 @@ from pathlib import Path
 from onceproof.harness.session import ENVIRONMENTS, Place, Request, Session
 from onceproof.harness.spec import TrialResult
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 FAULT = "sink.write:after[batch=1] -> kill(driver)"
@@ -32,7 +33,7 @@ def measure(env: str, sinks: Sequence[str]) -> dict[str, list[TrialResult]]:
 
 
 def table_of(measured: dict[str, list[TrialResult]]) -> Table:
-    table = Table("stage (median, seconds)", *measured, title=f"{FAULT}, {COUNTED} warm trials each")
+    table = Table("stage (median, seconds)", *measured, title=escape(f"{FAULT}, {COUNTED} warm trials each"))
     first, *_ = measured.values()
     for stage in first[0].timings:
         medians = [statistics.median(result.timings[stage] for result in results) for results in measured.values()]
