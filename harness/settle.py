@@ -26,6 +26,17 @@ APART = 0.3
 POLL = 0.05
 
 
+CLIENT_SECONDS = 60.0
+"""default.api.timeout.ms of Kafka's clients: so long may one that lost its broker take to find another."""
+
+
+def settle_seconds(spec: TrialSpec) -> float:
+    """How long quiet is waited for: longer where the plan takes brokers away from their clients."""
+    actions = [action for fault in spec.plan.faults for action in fault.actions]
+    lost = any(action.target == "broker" or action.name == "partition" for action in actions)
+    return spec.settle_deadline + (CLIENT_SECONDS if lost else 0.0)
+
+
 @dataclass(frozen=True)
 class Settler:
     spec: TrialSpec
@@ -40,7 +51,7 @@ class Settler:
 
         A job that was given up is not waited for to commit its input.
         """
-        end = time.monotonic() + self.spec.settle_deadline
+        end = time.monotonic() + settle_seconds(self.spec)
         while True:
             unmet = self._unmet(finished)
             opened = self._open()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .environments.base import Driver
+from .environments.base import Driver, EffectError
 from .waiting import WaitTimeout, wait_for
 
 RESTARTS = 3
@@ -117,6 +117,8 @@ class Supervisor:
             for incarnation in self.incarnations:
                 if not incarnation.ended and incarnation.driver.holds(process):
                     return incarnation
+            if not self.incarnations:
+                raise EffectError("no driver runs yet")
             return self.incarnations[-1]
 
     def kill(self, process: str | None) -> str:

@@ -90,6 +90,16 @@ def test_an_engine_that_does_not_run_is_one_clear_error(onceproof: Command) -> N
     assert refused(ended, "unix:///nonexistent/docker.sock", "does not answer", "systemctl start docker"), ended
 
 
+def test_doctor_says_what_docker_lacks(onceproof: Command) -> None:
+    here = onceproof("doctor", "--env", "docker", "--json")
+    assert here.code == 0, here
+    assert {check["name"] for check in here.json} >= {"engine", "compose", "bridge", "image"}
+    lacking = onceproof("doctor", "--env", "docker", "--json", env={"DOCKER_HOST": "unix:///nonexistent/docker.sock"})
+    (engine,) = [check for check in lacking.json if check["name"] == "engine"]
+    assert (lacking.code, engine["ok"]) == (UNAVAILABLE, False)
+    assert "systemctl start docker" in engine["mend"]
+
+
 def test_a_missing_compose_is_one_clear_error(onceproof: Command, tmp_path: Path) -> None:
     plain = tmp_path / "bin" / "docker"
     plain.parent.mkdir()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+from onceproof.harness.environments.base import EffectError
 from onceproof.harness.progress import TrialProgress
 from onceproof.harness.supervisor import RESTARTS, Supervisor
 
@@ -120,3 +122,12 @@ def test_a_network_that_cannot_be_healed_is_no_excuse_for_ever() -> None:
 
 def test_a_partition_excuses_one_death_also_after_its_healing() -> None:
     assert deaths_until_given_up(healed_after=1) == 1 + RESTARTS + 1
+
+
+def test_a_moment_before_the_first_driver_has_nothing_to_act_on() -> None:
+    job = HeldJob()
+    supervisor = Supervisor(
+        lambda number: job, lambda: True, lambda number: None, lambda *event: None, job, deadline=5.0
+    )
+    with pytest.raises(EffectError, match="no driver runs yet"):
+        supervisor.kill(None)
