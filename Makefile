@@ -26,6 +26,7 @@ test: setup ## every test but those that need Docker
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-docker: setup docker ## the tests of the Docker environment
+	@$(BIN)/onceproof setup --env docker
 	@$(BIN)/python -m pytest tests/docker
 
 lint: venv ## ruff, rules and format

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from ..doctor import diagnose
 from ..environments import holder
+from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
 from ..session import Place, options_of
 from ..setup_steps import setup as run_setup
@@ -27,11 +28,16 @@ def register(app: App) -> None:
 
 def setup(
     *,
+    env: Annotated[str, Parameter(help="local, or docker: builds the image as well")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
     """Fetch the pinned Java artifacts and make the class archives that start JVMs quickly. Quick the second time."""
-    ready = run_setup(python=python, progress=not json, report=_to_stderr if json else print)
+    options = options_of(Place(env=env))
+    report = _to_stderr if json else print
+    ready = run_setup(python=python, progress=not json, report=report)
+    if isinstance(options, DockerOptions):
+        report(f"ready: image {_build_image(options)}")
     if json:
         print(json_module.dumps(asdict(ready), indent=2, default=str))
     return HELD
@@ -86,6 +92,16 @@ def down(*, name: Annotated[str, Parameter(help="the environment's name")] = "de
     holder.down(name)
     print(json_module.dumps({"name": name, "down": True}) if json else f"environment {name} is down")
     return HELD
+
+
+def _build_image(options: DockerOptions) -> str:
+    from ..environments.docker.environment import open_docker
+
+    environment = open_docker(options)
+    try:
+        return environment.services.image().name
+    finally:
+        environment.close()
 
 
 def _to_stderr(line: str) -> None:
