@@ -49,7 +49,8 @@ COPY --from=artifacts /opt/onceproof/cache /opt/onceproof/cache
 COPY --from=artifacts /opt/onceproof/broker /opt/onceproof/broker
 COPY --from=artifacts /opt/onceproof/installed.json /opt/onceproof/
 COPY --from=toxiproxy /opt/build/toxiproxy-server /usr/local/bin/
-COPY harness/environments/broker.properties harness/environments/broker-log4j2.properties image/role.py /opt/onceproof/
+COPY harness/environments/broker.properties harness/environments/broker-log4j2.properties \
+    harness/environments/postgres.settings harness/environments/broker_storage.py image/role.py /opt/onceproof/
 ENV PATH=/opt/onceproof/venv/bin:$PATH TZ=UTC LANG=C.UTF-8
-ENTRYPOINT ["python3", "-I", "-S", "/opt/onceproof/role.py"]
+ENTRYPOINT ["python3", "-E", "-s", "-S", "/opt/onceproof/role.py"]
 CMD ["driver"]

@@ -7,6 +7,7 @@ from setuptools import find_packages, setup
 
 CODE = ("harness", "faults", "assertions")
 DATA = ("jobs", "image")
+KINDS = ("json", "lark", "java", "properties", "settings", "py")
 
 packages = ["onceproof"]
 for top in CODE:
@@ -16,7 +17,5 @@ packages += [f"onceproof.{top}" for top in DATA]
 setup(
     packages=packages,
     package_dir={"onceproof": "onceproof"} | {f"onceproof.{top}": top for top in CODE + DATA},
-    package_data={
-        "": ["py.typed", "*.json", "*.lark", "*.java", "*.properties", "*.py", "**/*.py", "**/*.md", "**/*.yml"]
-    },
+    package_data={"": ["py.typed", *(f"*.{kind}" for kind in KINDS), "**/*.py", "**/*.md", "**/*.yml"]},
 )

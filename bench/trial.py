@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from onceproof.harness.session import ENVIRONMENTS, Place, Request, Session
+from onceproof.harness.session import DEFAULT_MASTER, Place, Request, Session
 from onceproof.harness.spec import TrialResult
 from rich.console import Console
 from rich.markup import escape
@@ -45,7 +45,7 @@ def table_of(measured: dict[str, list[TrialResult]]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="the time of a warm trial, by stage")
-    parser.add_argument("--env", action="append", choices=ENVIRONMENTS, help="may be repeated; local by default")
+    parser.add_argument("--env", action="append", choices=DEFAULT_MASTER, help="may be repeated; local by default")
     parser.add_argument("sinks", nargs="*", default=SINKS)
     chosen = parser.parse_args()
     measured = {}

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..assertions.kafka import ObservationError, transaction_coordinator
@@ -110,36 +111,40 @@ class TrialActuator:
     def _kill_broker(self, point: Report) -> str:
         broker = self.environment.broker_of(self._process("broker", point))
         detail = self.environment.kill_broker(broker)
-        thread = threading.Thread(target=self._restart_broker, args=(broker,), name=f"restart of broker {broker}")
-        self._restarts.append(thread)
-        thread.start()
+        back = partial(self.environment.start_broker, broker)
+        thread = self._restart(f"broker {broker}", "broker", back, {"broker": broker})
         if "transactional_id" in point:
-            watcher = threading.Thread(
-                target=self._watch_coordinator,
-                args=(str(point["transactional_id"]), broker, thread),
-                name=f"coordinator after broker {broker}",
-            )
-            self._restarts.append(watcher)
-            watcher.start()
+            watch = partial(self._watch_coordinator, str(point["transactional_id"]), broker, thread)
+            self._run(f"coordinator after broker {broker}", watch)
         return detail
 
     def _kill_node(self, process: str) -> str:
         detail = self.environment.kill_node(process)
         node = process.partition(":")[0]
-        thread = threading.Thread(target=self._restart_node, args=(process, node), name=f"restart of {node}")
-        self._restarts.append(thread)
-        thread.start()
+        self._restart(node, "node", partial(self.environment.start_node, process), {"node": node})
         return detail
 
-    def _restart_node(self, process: str, node: str) -> None:
-        threading.Event().wait(self.delays.get("node", 0.0))
-        try:
-            detail = self.environment.start_node(process)
-        except Exception as error:
-            self._failures.append(f"{node} did not come back: {error}")
-            self.record("environment.failure", {"part": node, "detail": str(error)})
-        else:
-            self.record("node.registered", {"node": node, "detail": detail})
+    def _restart(self, part: str, target: str, start: Callable[[], str], fields: Mapping[str, Any]) -> threading.Thread:
+        """Start ``part`` again behind the plan's delay for ``target``, and record ``target.registered``."""
+
+        def restart() -> None:
+            threading.Event().wait(self.delays.get(target, 0.0))
+            try:
+                detail = start()
+            except Exception as error:
+                self._failures.append(f"{part} did not come back: {error}")
+                self.record("environment.failure", {"part": part, "detail": str(error)})
+            else:
+                self.record(f"{target}.registered", {**fields, "detail": detail})
+
+        return self._run(f"restart of {part}", restart)
+
+    def _run(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        """A thread that :meth:`settle` waits for."""
+        thread = threading.Thread(target=work, name=name)
+        self._restarts.append(thread)
+        thread.start()
+        return thread
 
     def _watch_coordinator(self, transactional_id: str, dead: int, restart: threading.Thread) -> None:
         """Say which broker takes the transaction over: another one, or the dead one once it is back.
@@ -159,13 +164,3 @@ class TrialActuator:
             coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
             fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
             self.record("txn.coordinator", fields)
-
-    def _restart_broker(self, broker: int) -> None:
-        threading.Event().wait(self.delays.get("broker", 0.0))
-        try:
-            detail = self.environment.start_broker(broker)
-        except Exception as error:
-            self._failures.append(f"broker {broker} did not come back: {error}")
-            self.record("environment.failure", {"part": f"broker {broker}", "detail": str(error)})
-        else:
-            self.record("broker.registered", {"broker": broker, "detail": detail})

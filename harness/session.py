@@ -24,7 +24,6 @@ from .sinks import Sink, SinkProcess, find_sink, shape
 from .spec import TrialResult, TrialSpec
 from .trial import run_trial
 
-ENVIRONMENTS = ("local", "docker")
 DEFAULT_MASTER = {"local": "local[2]", "docker": "standalone"}
 
 
@@ -66,9 +65,10 @@ class Request:
 
 def resolve_plan(text: str, sink: Path, place: Place, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
     """Parse a plan and hold it against the sink and the place; starts nothing. Raises UsageError."""
+    env, master = where(place)
     try:
         located = parse_located(text)
-        resolved = resolve(located, shape(sink), master_of(place), network=has_network(place), trace=trace)
+        resolved = resolve(located, shape(sink), master, network=env == "docker", trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return located.plan, resolved
@@ -88,16 +88,14 @@ def open_environment(place: Place) -> Environment:
 
 def options_of(place: Place) -> LocalOptions | DockerOptions:
     """What is chosen of an environment of one's own. Raises UsageError."""
-    if place.env not in ENVIRONMENTS:
-        raise UsageError(f"--env {place.env!r} is unknown: it is one of {', '.join(ENVIRONMENTS)}")
-    if place.env == "local" and (place.image or place.compose_files):
+    env, master = where(place)
+    if env == "local" and (place.image or place.compose_files):
         raise UsageError("--image and --compose-file choose containers: give --env docker with them")
     for file in place.compose_files:
         if not Path(file).is_file():
             raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
-    master = master_of(place)
     try:
-        if place.env == "docker":
+        if env == "docker":
             files = tuple(str(Path(file).resolve()) for file in place.compose_files)
             return DockerOptions(master, place.lean, place.image, files, place.brokers or BROKERS)
         return LocalOptions(master=master, brokers=place.brokers or 1, lean=place.lean, python=place.python)
@@ -105,16 +103,15 @@ def options_of(place: Place) -> LocalOptions | DockerOptions:
         raise UsageError(str(error)) from error
 
 
-def master_of(place: Place) -> str:
-    """The Spark master that trials will have: that of the environment which they are attached to, or the place's."""
-    held = {one.name: one.master for one in environments()} if place.attach else {}
-    return held.get(place.attach or "") or place.master or DEFAULT_MASTER.get(place.env, "local[2]")
-
-
-def has_network(place: Place) -> bool:
-    """Whether the machines of the place have a network between them that can be cut."""
-    held = {one.name: one.env for one in environments()} if place.attach else {}
-    return held.get(place.attach or "", place.env) == "docker"
+def where(place: Place) -> tuple[str, str]:
+    """The kind of environment and the Spark master that trials will have: those of the environment which they are
+    attached to, or the place's. Raises UsageError for an unknown kind."""
+    held = next((one for one in environments() if one.name == place.attach), None) if place.attach else None
+    if held:
+        return held.env, held.master
+    if place.env not in DEFAULT_MASTER:
+        raise UsageError(f"--env {place.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
+    return place.env, place.master or DEFAULT_MASTER[place.env]
 
 
 class Session:
@@ -132,7 +129,6 @@ class Session:
         self._environment: Environment | None = None
         self._processes: dict[tuple[Path, int], SinkProcess] = {}
         self._sinks: dict[Path, Sink] = {}
-        self._count = 0
 
     def __enter__(self) -> Session:
         return self

@@ -1,18 +1,15 @@
 """What a container of docker-compose.yml runs: ``role.py ROLE``.
 
-Standard library only, and nothing of ours is imported: it also runs in a user's own Spark image, mounted into it.
+Standard library only, but for broker_storage.py beside it: it also runs in a user's own Spark image, mounted into it.
 Settings come from the environment (see docker-compose.yml). Each role ends in ``exec``: the service is the container's
 main process, below the init of ``docker run --init``.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import pwd
-import re
-import secrets
 import shutil
 import signal
 import subprocess
@@ -20,6 +17,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from broker_storage import copy_storage, properties, replication
 
 HERE = Path("/opt/onceproof")
 SHARED = Path(os.environ.get("ONCEPROOF_SHARED") or "/var/lib/onceproof/shared")
@@ -67,9 +66,12 @@ def broker() -> None:
     node, voters = os.environ["KAFKA_NODE"], os.environ["KAFKA_VOTERS"].split(",")
     data = DATA / "broker"
     if not data.exists():
-        copy_storage(HERE / "broker" / "data", data, node)
-    properties = DATA / "server.properties"
-    properties.write_text(broker_properties(node, voters, os.environ["KAFKA_PORT"], data))
+        new = DATA / "broker.new"
+        shutil.rmtree(new, ignore_errors=True)
+        copy_storage(HERE / "broker" / "data", new, int(node))
+        new.rename(data)
+    settings = DATA / "server.properties"
+    settings.write_text(broker_properties(node, voters, os.environ["KAFKA_PORT"], data))
     rules = SHARED / "brokers" / "rules.btm"
     agent = [f"-javaagent:{here['byteman']}=script:{rules}"] if rules.is_file() else []
     variables = json.loads(read(SHARED / "brokers" / "injector.json") or "{}") | {"ONCEPROOF_PLACE": place()}
@@ -80,7 +82,7 @@ def broker() -> None:
         "-cp",
         ":".join(here["broker"]),
     ]
-    execute([f"{here['java']['home']}/bin/java", *options, "kafka.Kafka", properties], variables)
+    execute([f"{here['java']['home']}/bin/java", *options, "kafka.Kafka", settings], variables)
 
 
 def place() -> str:
@@ -92,23 +94,9 @@ def place() -> str:
     return name if starts == 1 else f"{name}.{starts}"
 
 
-def copy_storage(formatted: Path, data: Path, node: str) -> None:
-    """The formatted storage under this node's ids."""
-    temporary = data.with_name("broker.new")
-    shutil.rmtree(temporary, ignore_errors=True)
-    shutil.copytree(formatted, temporary)
-    meta = temporary / "meta.properties"
-    # A Uuid as Kafka writes it (org.apache.kafka.common.Uuid): 16 bytes, URL-safe base64, no dash in front.
-    identity = base64.urlsafe_b64encode(b"\x01" + secrets.token_bytes(15)).rstrip(b"=").decode()
-    text = re.sub(r"(?m)^node\.id=.*$", f"node.id={node}", meta.read_text())
-    meta.write_text(re.sub(r"(?m)^directory\.id=.*$", f"directory.id={identity}", text))
-    temporary.rename(data)
-
-
 def broker_properties(node: str, voters: Sequence[str], port: str, data: Path) -> str:
     """``port`` is published on the loopback address of the host under the same number."""
-    copies, in_sync = len(voters), max(1, len(voters) - 1)
-    settings = {
+    settings: dict[str, object] = {
         "process.roles": "broker,controller",
         "node.id": node,
         "controller.quorum.voters": ",".join(f"{number}@{name}:9093" for number, name in enumerate(voters, start=1)),
@@ -118,16 +106,8 @@ def broker_properties(node: str, voters: Sequence[str], port: str, data: Path) -
         "listeners": f"INTERNAL://0.0.0.0:9092,HOST://0.0.0.0:{port},CONTROLLER://0.0.0.0:9093",
         "advertised.listeners": f"INTERNAL://{voters[int(node) - 1]}:9092,HOST://127.0.0.1:{port}",
         "log.dirs": data,
-        "default.replication.factor": copies,
-        "min.insync.replicas": in_sync,
-        "offsets.topic.replication.factor": copies,
-        "transaction.state.log.replication.factor": copies,
-        "transaction.state.log.min.isr": in_sync,
-        "share.coordinator.state.topic.replication.factor": copies,
-        "share.coordinator.state.topic.min.isr": in_sync,
     }
-    common = (HERE / "broker.properties").read_text()
-    return common + "".join(f"{name}={value}\n" for name, value in settings.items())
+    return properties(HERE / "broker.properties", settings | replication(len(voters)))
 
 
 def spark_environment() -> tuple[str, dict[str, str]]:
@@ -201,16 +181,13 @@ def postgres() -> None:
         secret = DATA / "password"
         secret.write_text(os.environ["POSTGRES_PASSWORD"])
         options = ["--auth=scram-sha-256", "--no-sync", "--encoding=UTF8", "--locale=C", f"--pwfile={secret}"]
-        if os.spawnv(
-            os.P_WAIT, binaries / "initdb", [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", *options]
-        ):
+        if subprocess.run([binaries / "initdb", "-D", data, "-U", "postgres", *options]).returncode:
             sys.exit("initdb failed")
         secret.unlink()
-    settings = ["listen_addresses=*", "unix_socket_directories=", "max_prepared_transactions=64", "fsync=off"]
-    settings += ["max_connections=100", "shared_buffers=32MB", "full_page_writes=off", "timezone=UTC"]
-    settings += ["log_timezone=UTC", "dynamic_shared_memory_type=mmap"]
     access = data / "pg_hba.conf"
     access.write_text("host all all all scram-sha-256\n")
+    lines = (HERE / "postgres.settings").read_text().splitlines()
+    settings = ["listen_addresses=*", *(line for line in lines if not line.startswith("#"))]
     execute([binaries / "postgres", "-D", data, *(word for setting in settings for word in ("-c", setting))])
 
 

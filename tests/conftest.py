@@ -1,7 +1,35 @@
-"""Tests send signals to processes that they start: these must not inherit that nohup or a shell had them ignored."""
+"""Fixtures of every test that runs trials; each directory says in which environment: its ``session``."""
+
+from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import pytest
+from command import Command
+from onceproof.assertions import Guarantee
+from onceproof.harness.session import Request, Session
+from onceproof.harness.spec import TrialResult
+
+# Tests send signals to processes that they start: these must not inherit that nohup or a shell had them ignored.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def trial(session: Session) -> Callable[..., TrialResult]:
+    """Runs a trial in the warm environment: ``trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)")``."""
+
+    def run(sink: str | Path, plan: str = "", claim: str | None = None, **more: Any) -> TrialResult:
+        return session.trial(Request(str(sink), plan, Guarantee(claim) if claim else None, **more))
+
+    return run
+
+
+@pytest.fixture
+def onceproof(tmp_path: Path) -> Command:
+    """Runs the command line in an empty directory, as a user does."""
+    return Command(tmp_path)

@@ -21,6 +21,8 @@ JOB = "ONCEPROOF_JOB"
 """The same value in the executors of that driver, which are other machines."""
 TRIAL = "ONCEPROOF_TRIAL"
 """The trial to which a driver and its executors belong, where the driver's specification says it."""
+TRIAL_OPTION = "-Donceproof.trial="
+"""The same on the command line of executors: another machine's environment cannot always be read."""
 LOGGING = """\
 status = WARN
 appender.console.type = Console
@@ -69,14 +71,17 @@ JOINED = {
 """Properties of which a later setting is added to an earlier one, by the separator."""
 
 
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+"""The main class of an executor's JVM."""
+EXECUTORS = 2
+"""Executors of one core for each job on a cluster."""
 EXECUTOR_PROPERTIES = {
     "spark.executor.cores": "1",
-    "spark.cores.max": "2",
+    "spark.cores.max": str(EXECUTORS),
     "spark.executor.memory": "512m",
     # A task that was lost goes to whichever executor is free, not after 3 s to the one that takes the dead one's place.
     "spark.locality.wait": "0s",
 }
-"""Two executors of one core for each job on a cluster."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,7 @@ class DriverStart:
             found |= EXECUTOR_PROPERTIES
             variables = self.job_variables(spec) | {JOB: mark}
             found |= {f"spark.executorEnv.{name}": value for name, value in variables.items()}
+            found = add_java_options(found, "executor", f"{TRIAL_OPTION}{spec.trial}")
         found = joined(found, spec.conf)
         found = joined(found, {"spark.jars": ",".join(str(Path(jar).absolute()) for jar in spec.jars)})
         found = add_java_options(found, "driver", "-XX:-UsePerfData", f"-Djava.io.tmpdir={temporary}")
@@ -173,6 +179,11 @@ class DriverStart:
         named_classes = self.runtime.named_classes() if self.lean else None
         agent = agent_option(self.runtime.byteman(), named_classes, scripts)
         return add_java_options(properties, "driver" if role == "driver" else "executor", agent)
+
+
+def trial_of(command: str) -> str:
+    """The trial that the command line of an executor names; empty if it names none."""
+    return next((word.removeprefix(TRIAL_OPTION) for word in command.split() if word.startswith(TRIAL_OPTION)), "")
 
 
 def joined(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:

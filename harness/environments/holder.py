@@ -81,7 +81,7 @@ class Held:
     @property
     def options(self) -> LocalOptions | DockerOptions:
         if self.env == "docker":
-            return DockerOptions(self.master, self.lean, self.image, tuple(self.compose_files), self.brokers)
+            return DockerOptions(self.master, self.lean, self.image, self.compose_files, self.brokers)
         return LocalOptions(self.master, self.brokers, self.lean, str(self.python))
 
 
@@ -152,12 +152,16 @@ def down(name: str) -> None:
     """End an environment; returns when nothing of it is left. Raises InUse, or Unavailable if it is not up."""
     held = _held(name)
     _answer(name, _connect(held), "down")
+
+    def ended() -> bool:
+        return not named(name).exists() and not processes.lives(held.process)
+
     try:
-        wait_for(lambda: not named(name).exists(), END_SECONDS, f"the end of environment {name}")
+        wait_for(ended, END_SECONDS, f"the end of environment {name}")
     except WaitTimeout:
         if processes.lives(held.process):
             os.kill(int(held.process.partition(":")[0]), signal.SIGKILL)
-        wait_for(lambda: not named(name).exists(), END_SECONDS, f"the end of environment {name}")
+        wait_for(ended, END_SECONDS, f"the end of environment {name}")
 
 
 class RemoteServices:
@@ -251,10 +255,9 @@ class Holder:
         descriptor = os.open(self.state / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as file:
             file.write(key)
-        options = self.services.options
         until = self._until.isoformat(timespec="minutes")
         process = processes.identity(os.getpid())
-        held = Held(self._name, self._env, process, until=until, **asdict(options() if callable(options) else options))
+        held = Held(self._name, self._env, process, until=until, **asdict(self.services.options()))
         (self.state / INFO).write_text(json.dumps(asdict(held)))
         return held
 
@@ -367,17 +370,13 @@ def _services(name: str, env: str, options: Mapping[str, Any], stack: ExitStack)
             from .docker.services import DockerServices
 
             host = open_host(stack, name)
-            services: LocalServices | DockerServices = DockerServices(docker_options(options), host)
+            services: LocalServices | DockerServices = DockerServices(DockerOptions(**options), host)
         else:
             services = LocalServices(LocalOptions(**options), name)
     except FileExistsError:
         raise Unavailable(f"environment {name} is up already: 'onceproof down --name {name}' ends it") from None
     stack.callback(services.close)
     return services
-
-
-def docker_options(options: Mapping[str, Any]) -> DockerOptions:
-    return DockerOptions(**{**options, "compose_files": tuple(options["compose_files"])})
 
 
 def _say(answer: dict[str, Any]) -> None:

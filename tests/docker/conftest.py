@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import docker
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "system"))
-
-from command import Command
-from onceproof.assertions import Guarantee
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.session import Place, Request, Session
-from onceproof.harness.spec import TrialResult
+from onceproof.harness.session import Place, Session
 
 
 @pytest.fixture(scope="session")
@@ -30,20 +21,6 @@ def environment(session: Session) -> DockerEnvironment:
     session.environment.provide({"kafka", "postgres"})
     assert isinstance(session.environment, DockerEnvironment)
     return session.environment
-
-
-@pytest.fixture(scope="session")
-def trial(session: Session) -> Callable[..., TrialResult]:
-    def run(sink: str | Path, plan: str = "", claim: str | None = None, **more: Any) -> TrialResult:
-        return session.trial(Request(str(sink), plan, Guarantee(claim) if claim else None, **more))
-
-    return run
-
-
-@pytest.fixture
-def onceproof(tmp_path: Path) -> Command:
-    """Runs the command line in an empty directory, as a user does."""
-    return Command(tmp_path)
 
 
 @pytest.fixture(scope="session")

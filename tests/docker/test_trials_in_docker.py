@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,28 +13,11 @@ import pytest
 from onceproof.assertions import Workload
 from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.sinks import find_sink
 from onceproof.harness.spec import TrialResult
 from onceproof.harness.waiting import wait_for
+from trials import EVERY_SINK, TWO_PHASE, Run, landed, line_of, raises_on_replay, told
 
-Run = Callable[..., TrialResult]
-
-RAISES_ON_REPLAY = """
-
-def write_batch(df, batch_id, target):
-    with psycopg.connect(target.postgres) as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS seen (batch bigint)")
-        connection.commit()
-        if connection.execute("SELECT 1 FROM seen WHERE batch = %s", [batch_id]).fetchone():
-            raise RuntimeError(f"batch {batch_id} was seen before")
-        connection.execute("INSERT INTO seen VALUES (%s)", [batch_id])
-        connection.commit()
-    write(df, batch_id, target)
-"""
-
-
-def landed(result: TrialResult) -> bool:
-    return all(fault.confirmed and fault.replay.get("seen") for fault in result.verdict.faults)
+SIDE_BY_SIDE = 3
 
 
 def machine(process: object) -> str:
@@ -45,17 +27,6 @@ def machine(process: object) -> str:
 
 def events(result: TrialResult, name: str) -> list[Any]:
     return [event for event in result.journal if event["event"] == name]
-
-
-EVERY_SINK = (
-    "batch.offsets:after",
-    "sink.write:before",
-    "sink.write:after",
-    "batch.commit:before",
-    "batch.commit:after",
-)
-TWO_PHASE = ("task.commit:before", "task.commit:after", "sink.commit:before", "sink.commit:after")
-SIDE_BY_SIDE = 3
 
 
 @pytest.mark.timeout(900)
@@ -76,7 +47,7 @@ def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         results = list(pool.map(killed_at, steps))
     for result in results:
-        assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), result.verdict
+        assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), told(result)
         assert landed(result)
 
 
@@ -96,28 +67,24 @@ def test_a_fault_that_is_never_reached_is_inconclusive(trial: Run) -> None:
 
 
 def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path) -> None:
-    source = find_sink("postgres_upsert").read_text().replace("def write_batch(", "def write(")
-    (tmp_path / "raises_on_replay.py").write_text(source + RAISES_ON_REPLAY)
-    result = trial(tmp_path / "raises_on_replay.py", "sink.write:after[batch=1] -> kill(driver)")
+    sink = tmp_path / "raises_on_replay.py"
+    sink.write_text(raises_on_replay())
+    result = trial(sink, "sink.write:after[batch=1] -> kill(driver)")
     assert result.verdict.outcome == "fail"
     assert "stuck" in {anomaly.kind for anomaly in result.verdict.anomalies}
     assert "batch 1 was seen before" in str(result.verdict)
 
 
 def test_a_driver_that_dies_with_one_transaction_committed_and_one_open_commits_the_other(trial: Run) -> None:
-    line = next(
-        node.lineno
-        for node in ast.walk(ast.parse(find_sink("kafka_transactional").read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "coordinators.commit"
-    )
+    line = line_of("kafka_transactional", "coordinators.commit(transaction)")
     result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
 
 
 def test_the_tasks_of_a_dead_executor_are_retried_on_the_other_worker(trial: Run) -> None:
     result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(executor)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     (fired,) = events(result, "fault.fired")
     attempts = [
         point
@@ -132,7 +99,7 @@ def test_the_tasks_of_a_dead_executor_are_retried_on_the_other_worker(trial: Run
 
 def test_the_tasks_of_a_dead_machine_are_retried_on_the_other_one(trial: Run) -> None:
     result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(node)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
     (back,) = events(result, "node.registered")
     assert str(result.verdict.faults[0].process).startswith(f"{back['node']}:")
@@ -140,13 +107,13 @@ def test_the_tasks_of_a_dead_machine_are_retried_on_the_other_one(trial: Run) ->
 
 def test_a_dead_python_worker_is_replaced(trial: Run) -> None:
     result = trial("kafka_transactional", "task.row:before[batch=1, row=5] -> kill(worker)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
 
 
 def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(trial: Run) -> None:
     result = trial("kafka_transactional", "txn.prepare:after -> kill(broker)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     (moved,) = events(result, "txn.coordinator")
     assert moved["broker"] != moved["before"]
     assert f"coordinator now: broker {moved['broker']}" in str(result.verdict.faults[0].replay["seen"])
@@ -155,7 +122,7 @@ def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(tr
 def test_a_driver_that_was_cut_off_from_a_broker_goes_on_when_it_is_healed(trial: Run) -> None:
     plan = "sink.commit:after[batch=1] -> partition(driver, peer=broker2, for=15s)"
     result = trial("kafka_transactional", plan)
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     (cut,), (healed,) = events(result, "network.cut"), events(result, "network.healed")
     assert 15 <= healed["t"] - cut["t"] < 25
     assert "kafka2" in cut["detail"]
@@ -166,7 +133,7 @@ def test_a_paused_driver_that_was_replaced_is_a_zombie_and_a_fenced_sink_survive
 ) -> None:
     plan = "sink.write:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
     result = trial("postgres_upsert", plan)
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     drivers = {event["process"].partition(":")[0] for event in events(result, "driver.started")}
     assert len(drivers) == 2, "the new driver has a container of its own"
 
@@ -191,7 +158,7 @@ def test_a_container_that_dies_by_itself_is_named_and_not_taken_for_a_fault(
     finally:
         stranger.join()
         environment.start_broker(3)
-    assert result.verdict.outcome == "inconclusive", result.verdict
+    assert result.verdict.outcome == "inconclusive", told(result)
     assert "kafka3 ended by itself" in str(result.verdict)
     assert (result.directory / "logs" / "kafka3.log").stat().st_size > 0
 

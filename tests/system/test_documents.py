@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from onceproof.harness.certify import certify
 from onceproof.harness.record import TRIAL, trial_as_json
 from onceproof.harness.session import Request, Session
 from onceproof.harness.spec import TrialResult
+from trials import told
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 SMALL = Workload(batches=3, rows=24)
 
 FORGETFUL = """
@@ -34,6 +37,22 @@ def read(target):
     return [json.loads(line) for file in Path(target.directory).iterdir() for line in file.read_text().splitlines()]
 """
 """Appends, in one line of code: a fault at that line comes before the rows, one behind it duplicates them."""
+
+
+def samples(document: str) -> list[str]:
+    """The sinks that a document shows, each a whole file."""
+    found = re.findall(r"(?ms)^```python\n(.*?)^```", (ROOT / document).read_text(encoding="utf-8"))
+    return [text for text in found if "GUARANTEE" in text]
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/sinks.md"])
+def test_a_sink_that_is_shown_can_be_copied_as_it_is(
+    trial: Callable[..., TrialResult], tmp_path: Path, document: str
+) -> None:
+    (text,) = samples(document)
+    (tmp_path / "my_sink.py").write_text(text)
+    result = trial(tmp_path / "my_sink.py", "sink.write:after[batch=1] -> kill(driver)", workload=SMALL)
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), told(result)
 
 
 def valid(document: Any, name: str) -> Any:

@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from onceproof.harness.session import Place, Request, Session
 from onceproof.harness.sinks import find_sink
-from onceproof.harness.spec import TrialResult
+from trials import EVERY_SINK, TWO_PHASE, Run, landed, line_of, raises_on_replay, told
 
-RAISES_ON_REPLAY = """
-
-def write_batch(df, batch_id, target):
-    with psycopg.connect(target.postgres) as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS seen (batch bigint)")
-        connection.commit()
-        if connection.execute("SELECT 1 FROM seen WHERE batch = %s", [batch_id]).fetchone():
-            raise RuntimeError(f"batch {batch_id} was seen before")
-        connection.execute("INSERT INTO seen VALUES (%s)", [batch_id])
-        connection.commit()
-    write(df, batch_id, target)
-"""
-
-Run = Callable[..., TrialResult]
-
-EVERY_SINK = [
-    "batch.offsets:after",
-    "sink.write:before",
-    "sink.write:after",
-    "batch.commit:before",
-    "batch.commit:after",
-]
-TWO_PHASE = ["task.commit:before", "task.commit:after", "sink.commit:before", "sink.commit:after"]
 CORRECT = ["postgres_upsert", "postgres_ledger", "kafka_transactional"]
-
-
-def landed(result: TrialResult) -> bool:
-    return all(fault.confirmed and fault.replay.get("seen") for fault in result.verdict.faults)
 
 
 @pytest.mark.parametrize("step", EVERY_SINK)
 @pytest.mark.parametrize("sink", CORRECT)
 def test_a_correct_sink_is_exactly_once_when_the_driver_dies(trial: Run, sink: str, step: str) -> None:
     result = trial(sink, f"{step}[batch=1] -> kill(driver)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert result.verdict.guarantee == "exactly-once"
     assert landed(result)
 
@@ -53,7 +25,7 @@ def test_a_correct_sink_is_exactly_once_when_the_driver_dies(trial: Run, sink: s
 @pytest.mark.parametrize("step", TWO_PHASE)
 def test_two_phase_commit_survives_the_driver_at_each_step(trial: Run, step: str) -> None:
     result = trial("kafka_transactional", f"{step}[batch=1] -> kill(driver)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
 
 
@@ -88,13 +60,13 @@ def test_a_run_without_a_fault_passes_and_says_so(trial: Run) -> None:
 def test_one_transaction_committed_and_one_open_is_completed_by_the_replay(trial: Run) -> None:
     line = line_of("kafka_transactional", "coordinators.commit(transaction)")
     result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
 
 
 def test_a_coordinator_that_dies_with_a_prepared_commit_finishes_it(trial: Run) -> None:
     result = trial("kafka_transactional", "txn.prepare:after -> kill(broker)")
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
 
 
@@ -108,8 +80,7 @@ def test_first_task_ended_and_no_other_begun_duplicates_one_partition_of_the_kaf
 
 def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path) -> None:
     sink = tmp_path / "raises_on_replay.py"
-    upsert = find_sink("postgres_upsert").read_text()
-    sink.write_text(upsert.replace("def write_batch(", "def write(") + RAISES_ON_REPLAY)
+    sink.write_text(raises_on_replay())
     result = trial(sink, "sink.write:after[batch=1] -> kill(driver)")
     assert result.verdict.outcome == "fail"
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stuck"]
@@ -131,7 +102,7 @@ def test_a_broken_sink_fails_with_the_anomaly_that_its_file_says(trial: Run, sin
     plan, text = BROKEN[sink]
     here = f"{sink}.py:{line_of(sink, text)}" if text else ""
     result = trial(sink, plan.format(here=here))
-    assert result.verdict.outcome == "fail", result.verdict
+    assert result.verdict.outcome == "fail", told(result)
     assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == flaw_of(sink)
 
 
@@ -147,16 +118,11 @@ def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_att
     with Session(place) as session:
         plan = "task.commit:before[batch=1] -> kill(executor)"
         result = session.trial(Request("kafka_transactional", plan))
-    assert result.verdict.outcome == "pass", result.verdict
+    assert result.verdict.outcome == "pass", told(result)
     assert landed(result)
     attempts = [event for event in result.journal if event.get("phase") == "task.run" and event.get("attempt") == 1]
     assert attempts
     assert not any("hanging" in str(event.get("hanging") or "") for event in result.journal)
-
-
-def line_of(sink: str, text: str) -> int:
-    lines = find_sink(sink).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 def flaw_of(sink: str) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ def execute(container: Container, command: Sequence[str], what: str) -> str:
 def inside(container: Container, tools: Path, *words: str) -> Any:
     """What :mod:`.inside` answers in the container. Raises EffectError."""
     what = f"{words[0]} in {container.name}"
-    answer = json.loads(execute(container, ["python3", "-I", "-S", str(tools / "inside.py"), *words], what))
+    answer = json.loads(execute(container, ["python3", "-E", "-s", "-S", str(tools / "inside.py"), *words], what))
     if "error" in answer:
         raise EffectError(f"{what}: {answer['error']}")
     return answer["found"]

@@ -23,17 +23,18 @@ SIGNALLED = 128
 
 
 class DockerDriver:
-    """One start of a driver's container. ``place`` is what its processes report of themselves."""
+    """One start of a driver's container, for one trial. ``place`` is what its processes report of themselves."""
 
-    def __init__(self, container: Container, place: str, directory: Path, log: Path) -> None:
+    def __init__(self, container: Container, place: str, trial: str, directory: Path, log: Path) -> None:
         self.container = container
         self.place = place
+        self.trial = trial
         self.directory = directory
         self.process = f"{place}:1"
         self._log = log
-        self._copied = 0
         self._code: int | None = None
         self._planned = False
+        self._starved: str | None = None
         self._ended = threading.Event()
         threading.Thread(target=self._await_end, name=f"end of {place}", daemon=True).start()
 
@@ -63,11 +64,9 @@ class DockerDriver:
         return [] if self._ended.is_set() else [self.process]
 
     def out_of_memory(self) -> str | None:
-        """How the engine ended the container by itself, if it did so for its memory."""
-        if self._planned or not self._ended.is_set() or not containers.state_of(self.container).get("OOMKilled"):
-            return None
-        self._planned = True
-        return containers.why_ended(self.container)
+        """How the engine ended the container by itself, if it did so for its memory; said once."""
+        found, self._starved = self._starved, None
+        return found
 
     def discard(self) -> None:
         """Remove the driver's own files if nothing of it runs any more."""
@@ -75,8 +74,11 @@ class DockerDriver:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def _await_end(self) -> None:
+        """Until this driver has ended for everybody, no other one is started in its container."""
         try:
             code = _exit_code(self.container)
+            if not self._planned and containers.state_of(self.container).get("OOMKilled"):
+                self._starved = containers.why_ended(self.container)
         except EffectError:  # the container was removed: this environment is closed
             code = -signal.SIGKILL
         self._copy_log()
@@ -142,7 +144,7 @@ class DriverPool:
         with self._lock:
             if self._closed:
                 raise Unavailable("this environment is closed")
-            found = self._make(max(1, len(self._taken)))
+            found = self._make(1)
             free = [one for one in found if self._is_free(str(one.id))]
             if not free:
                 found = self._make(len(found) + 1)

@@ -20,17 +20,16 @@ from ...ports import LOOPBACK
 from ...sweep import disk_errors, state_directory, sweep
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
 from ..beside import BesideProcess, start_beside
-from ..driver_start import DriverStart, parse_settings
+from ..driver_start import EXECUTOR, DriverStart, parse_settings, trial_of
 from ..host import Host, inherited
 from . import containers, network
 from .driver import DockerDriver, DriverPool, start_driver
 from .options import DockerOptions
 from .project import service_of
-from .published import publish
+from .published import copy_directory
 from .services import CLUSTER, DRIVER, DockerServices, Held
 
 WORKERS = CLUSTER[1:]
-EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 MASTER_URL = "spark://spark-master:7077"
 PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)(?:\.\d+)?")
 """``broker1``, ``worker2``, ``driver-1``; behind a dot the number of its start, because pids come again."""
@@ -39,12 +38,9 @@ PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)(?:\.\d+)?")
 class DockerEnvironment:
     """Implements :class:`..base.Environment`. ``guardian`` starts the processes beside the job, on this machine."""
 
-    name = "docker"
-
     def __init__(self, services: DockerServices, stack: ExitStack) -> None:
-        self.options = services.options
+        self.options = services.options()
         self.services = services
-        self.master = services.options.master
         self._host = services.host
         self._token = secrets.token_hex(4)
         self._stack = stack
@@ -53,9 +49,8 @@ class DockerEnvironment:
         self._numbers = itertools.count(1)
         self._starts: Counter[str] = Counter()
         self._drivers: list[DockerDriver] = []
-        self._trials: dict[str, set[str]] = {}
         self._published: dict[Path, Path] = {}
-        self._cuts: dict[tuple[str, str | None], tuple[Container, str, dict[Container, str]]] = {}
+        self._cuts: dict[tuple[str, str | None], network.Cut] = {}
         stack.callback(self.services.close)
         stack.callback(self._end_drivers)
 
@@ -81,16 +76,13 @@ class DockerEnvironment:
         return path
 
     def publish(self, path: Path) -> Path:
+        directory = path if path.is_dir() else path.parent
         with self._lock:
-            if path not in self._published:
-                directory = path if path.is_dir() else path.parent
-                if directory not in self._published:
-                    place = (
-                        self.services.shared / "published" / f"{self._token}-{len(self._published)}" / directory.name
-                    )
-                    self._published[directory] = publish(directory, place)
-                self._published[path] = self._published[directory] / ("" if path.is_dir() else path.name)
-            return self._published[path]
+            if directory not in self._published:
+                place = self.services.shared / "published" / f"{self._token}-{len(self._published)}" / directory.name
+                copy_directory(directory, place)
+                self._published[directory] = place
+            return self._published[directory] / path.relative_to(directory)
 
     def injector_host(self) -> str:
         return self.services.bridge
@@ -111,7 +103,6 @@ class DockerEnvironment:
         self._pool.put(driver)
         with self._lock:
             self._drivers.append(driver)
-            self._trials.setdefault(spec.trial, set()).add(str(container.name))
         return driver
 
     def start_process(self, spec: ProcessSpec) -> BesideProcess:
@@ -122,11 +113,10 @@ class DockerEnvironment:
         """Drivers of the trial, and on the workers its executors with what is below them; what is below no executor
         and is not Spark's worker itself may be anybody's."""
         with self._lock:
-            drivers = [one for one in self._drivers if one.alive() and self._is_of(one, trial)]
-            names = {name for key, found in self._trials.items() if trial in (None, key) for name in found}
+            drivers = [one for one in self._drivers if trial in (None, one.trial)]
         found = [process for one in drivers for process in one.alive()]
         if self.options.standalone:
-            found += [one for worker in WORKERS for one in self._on_worker(worker, names, trial)]
+            found += [process for worker in WORKERS for process in self._on_worker(worker, trial)]
         return found
 
     def executors(self) -> list[str]:
@@ -185,17 +175,18 @@ class DockerEnvironment:
         peers = [self._container_of(peer)] if peer else self._others(container)
         if container.id in [one.id for one in peers]:
             raise EffectError(f"{place} cannot be cut off from itself")
-        addresses = {one: containers.address_of(one) for one in peers}
-        detail = network.cut(container, peers)
-        self._cuts[place, peer] = (container, containers.address_of(container), addresses)
-        return detail
+        cut = network.Cut.between(container, peers)
+        cut.make()
+        self._cuts[place, peer] = cut
+        return f"{cut.name} cut from {cut.others_named}"
 
     def heal(self, process: str, peer: str | None) -> str:
         place, _ = _split(process)
         found = self._cuts.pop((place, peer), None)
         if found is None:
             raise EffectError(f"{place} is not cut off from {peer or 'the others'}")
-        return network.heal(*found)
+        found.heal()
+        return f"{found.name} connected again with {found.others_named}"
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
@@ -226,7 +217,7 @@ class DockerEnvironment:
             variables = start.environment(replace(spec, jars=jars), mark, directory)
         command = [self.python, *spec.arguments]
         start_driver(container, self.services.shared, directory, command, variables)
-        return DockerDriver(container, place, directory, spec.log)
+        return DockerDriver(container, place, spec.trial, directory, spec.log)
 
     def _driver_start(self) -> DriverStart:
         image = self.services.image()
@@ -249,18 +240,13 @@ class DockerEnvironment:
             if driver.alive():
                 driver.kill()
 
-    def _is_of(self, driver: DockerDriver, trial: str | None) -> bool:
-        return trial is None or str(driver.container.name) in self._trials.get(trial, ())
-
-    def _on_worker(self, worker: str, drivers: Collection[str], trial: str | None) -> list[str]:
-        """Processes on a worker that belong to one of these drivers, or to nobody who is known."""
+    def _on_worker(self, worker: str, trial: str | None) -> list[str]:
+        """Processes on a worker that belong to the trial, or to nobody who is known."""
         rows = containers.rows_of(self.services.container(worker))
         place = worker.removeprefix("spark-")
         below = {pid: parent for pid, parent, _ in rows}
         executors = {pid: command for pid, _, command in rows if EXECUTOR in command}
-        own = {
-            pid for pid, command in executors.items() if trial is None or any(f"@{one}:" in command for one in drivers)
-        }
+        own = {pid for pid, command in executors.items() if trial is None or trial_of(command) in ("", trial)}
         spark = {pid for pid, _, command in rows if "deploy.worker.Worker" in command}
         found = []
         for pid, _, command in rows:

@@ -1,34 +1,19 @@
 """Processes inside a container: ``inside.py end|freeze|thaw PID`` or ``inside.py executors``.
 
-Standard library only. A copy of it, with processes.py beside it, lies in the directory that all containers share; it
-prints one JSON document.
+Standard library only. A copy of it, with processes.py beside it, lies in the directory that all containers share, and
+only that copy runs; it prints one JSON document.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import signal
 import sys
 from typing import Any
 
+import processes  # type: ignore[import-not-found]
+
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-
-
-def _load(name: str) -> Any:
-    """A module beside this file, without making its directory importable."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"_inside_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-processes = _load("processes")
 
 
 def act(verb: str, pid: int) -> list[str]:

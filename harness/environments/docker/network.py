@@ -6,7 +6,8 @@ a probe parked there could not be told to go on. So only the ways to other machi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from docker.models.containers import Container
 
@@ -14,45 +15,58 @@ from ..base import EffectError
 from .containers import address_of, execute, running
 
 
-def cut(container: Container, peers: Sequence[Container]) -> str:
-    """Returns once neither side has a way to the other; if one cannot be cut, nothing is."""
-    own = address_of(container)
-    others = {peer: address_of(peer) for peer in peers}
-    try:
-        _routes(container, "replace", list(others.values()))
-        for peer in others:
-            _routes(peer, "replace", [own])
-        for peer, address in others.items():
-            _confirm(container, address)
-            _confirm(peer, own)
-    except EffectError:
-        heal(container, own, others)
-        raise
-    return f"{container.name} ({own}) cut from {_listed(others)}"
+@dataclass(frozen=True)
+class Cut:
+    """A container at ``address``, and the addresses of those that it is cut off from."""
 
+    container: Container
+    address: str
+    others: Mapping[Container, str]
 
-def heal(container: Container, own: str, others: dict[Container, str]) -> str:
-    """Remove the routes; a container that has ended since has none."""
-    _routes(container, "delete", list(others.values()))
-    for peer in others:
-        _routes(peer, "delete", [own])
-    return f"{container.name} ({own}) connected again with {_listed(others)}"
+    @classmethod
+    def between(cls, container: Container, others: Iterable[Container]) -> Cut:
+        """Raises EffectError if one of them does not run."""
+        return cls(container, address_of(container), {other: address_of(other) for other in others})
+
+    @property
+    def name(self) -> str:
+        return f"{self.container.name} ({self.address})"
+
+    @property
+    def others_named(self) -> str:
+        return ", ".join(f"{other.name} ({address})" for other, address in self.others.items())
+
+    def make(self) -> None:
+        """Returns once neither side has a way to the other. Raises EffectError, and nothing is cut then."""
+        try:
+            for container, addresses in self._sides():
+                _routes(container, "replace", addresses)
+            for container, addresses in self._sides():
+                _confirm(container, addresses)
+        except EffectError:
+            self.heal()
+            raise
+
+    def heal(self) -> None:
+        """Remove the routes; a container that has ended since has none. Raises EffectError."""
+        for container, addresses in self._sides():
+            if running(container):
+                _routes(container, "delete", addresses)
+
+    def _sides(self) -> list[tuple[Container, list[str]]]:
+        """Each container with the addresses to which it has no way."""
+        return [(self.container, [*self.others.values()]), *((other, [self.address]) for other in self.others)]
 
 
 def _routes(container: Container, verb: str, addresses: Sequence[str]) -> None:
     """Add or remove blackhole routes; one that is not there is as good as removed."""
-    if verb == "delete" and not running(container):
-        return
     ignore = " || true" if verb == "delete" else ""
     script = " ; ".join(f"ip route {verb} blackhole {address}/32{ignore}" for address in addresses)
     execute(container, ["bash", "-e", "-c", script], f"ip route {verb}")
 
 
-def _confirm(container: Container, address: str) -> None:
-    shown = execute(container, ["ip", "route", "show", "type", "blackhole"], "ip route show")
-    if address not in shown.split():
-        raise EffectError(f"{container.name} still has a way to {address}")
-
-
-def _listed(others: dict[Container, str]) -> str:
-    return ", ".join(f"{peer.name} ({address})" for peer, address in others.items())
+def _confirm(container: Container, addresses: Sequence[str]) -> None:
+    shown = execute(container, ["ip", "route", "show", "type", "blackhole"], "ip route show").split()
+    for address in addresses:
+        if address not in shown:
+            raise EffectError(f"{container.name} still has a way to {address}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MASTER = re.compile(r"local\[[1-9]\d*(?:\s*,\s*[1-9]\d*)?\]|standalone")
@@ -21,7 +22,7 @@ class DockerOptions:
     master: str = "standalone"
     lean: bool = True
     image: str | None = None
-    compose_files: tuple[str, ...] = ()
+    compose_files: Sequence[str] = ()
     brokers: int = BROKERS
 
     def __post_init__(self) -> None:

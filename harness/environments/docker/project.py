@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -143,16 +144,15 @@ def program_that_removes(project: str) -> list[str]:
     return [sys.executable, "-I", "-S", str(Path(__file__).with_name("remove.py")), project]
 
 
-class _compose_errors:
+@contextmanager
+def _compose_errors() -> Iterator[None]:
     """Turns what compose prints into one line."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, subprocess.CalledProcessError):
-            raise Unavailable(_explain((error.stderr or error.stdout or b"").decode(errors="replace"))) from error
-        if isinstance(error, OSError):
-            raise Unavailable(f"docker compose cannot be run: {reason(error)}") from error
+    try:
+        yield
+    except subprocess.CalledProcessError as error:
+        raise Unavailable(_explain((error.stderr or error.stdout or b"").decode(errors="replace"))) from error
+    except OSError as error:
+        raise Unavailable(f"docker compose cannot be run: {reason(error)}") from error
 
 
 HINTS = (

@@ -15,17 +15,12 @@ MOST_FILES = 5000
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "node_modules", "venv")
 
 
-def publish(path: Path, place: Path) -> Path:
-    """Copy a directory, or a file with all that is beside it (a sink's directory is importable), to ``place``.
-
-    Hidden files and virtual environments are left out. Returns the copy of ``path``. Raises Unavailable if there is
-    more than MOST_BYTES or MOST_FILES.
-    """
-    directory = path if path.is_dir() else path.parent
+def copy_directory(directory: Path, place: Path) -> None:
+    """Hidden files and virtual environments are left out. Raises Unavailable if there is more than MOST_BYTES or
+    MOST_FILES."""
     _check_size(directory)
     with disk_errors():
-        shutil.copytree(directory, place, ignore=_left_out, dirs_exist_ok=True)
-    return place if path.is_dir() else place / path.name
+        shutil.copytree(directory, place, ignore=_left_out)
 
 
 def _left_out(directory: str, names: list[str]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import secrets
@@ -12,7 +11,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from docker.models.containers import Container
@@ -22,9 +20,11 @@ from ... import processes
 from ...artifacts import Artifacts
 from ...ports import LOOPBACK
 from ...waiting import NotYet
+from .. import broker_storage
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
 from ..host import Host, wait_available
+from ..spark_master import alive_workers
 from . import containers
 from .engine import bridge_address, connect, owner_label, require_compose, sweep_projects
 from .image import Image, our_image, present, users_image
@@ -58,7 +58,7 @@ class DockerServices:
 
     def __init__(self, options: DockerOptions, host: Host, held: Held | None = None) -> None:
         """``held`` is what a holder keeps up: then nothing of it is removed at the end."""
-        self.options = options
+        self._options = options
         self.host = host
         self.client = connect()
         self.compose_version = require_compose()
@@ -81,10 +81,14 @@ class DockerServices:
         self._rules: tuple[str, ProbePoint | None] | None = None
         self._lock = threading.RLock()
         self._closed = False
-        self._image: Image | None = None
+        self._images: tuple[Image, Image] | None = None
+        self._engine_version = str(self.client.version()["Version"])
         if held is None:
             self._lay_out()
             host.guardian.run_on_close(program_that_removes(name))
+
+    def options(self) -> DockerOptions:
+        return self._options
 
     @property
     def tools(self) -> Path:
@@ -103,7 +107,7 @@ class DockerServices:
                 raise Unavailable("this environment is closed")
             self.image()
             services = [name for service in wanted for name in _containers_of(service)]
-            services += CLUSTER if self.options.standalone else ()
+            services += CLUSTER if self._options.standalone else ()
             missing = [name for name in services if name not in self._started]
             if missing:
                 self.project.up(missing)
@@ -112,10 +116,7 @@ class DockerServices:
 
     def image(self) -> Image:
         """What master, workers and driver run on."""
-        with self._lock:
-            if self._image is None:
-                self._image = self._find_images()
-            return self._image
+        return self._both_images()[1]
 
     def held(self) -> Held:
         """What another process needs to use these services."""
@@ -142,7 +143,7 @@ class DockerServices:
 
     def close(self) -> None:
         """Remove all that is this process's own; what is held stays. What another thread is just starting goes too."""
-        if not self._owned or self._image is None:
+        if not self._owned or self._images is None:
             return
         self._closed = True
         self.project.down()
@@ -176,13 +177,12 @@ class DockerServices:
 
     def versions(self) -> dict[str, str]:
         image = self.image()
-        engine = str(self.client.version()["Version"])
         return {
             "python": image.python_version,
             "spark": image.spark.version,
             "java": f"{image.java.version} ({image.java.vendor})",
-            "kafka": self._broker_image().kafka_version,
-            "docker": f"{engine}, compose {self.compose_version}",
+            "kafka": self._both_images()[0].kafka_version,
+            "docker": f"{self._engine_version}, compose {self.compose_version}",
             "image": image.name,
         }
 
@@ -273,8 +273,15 @@ class DockerServices:
 
     # -- details ----------------------------------------------------------------------------------------------------
 
-    def _find_images(self) -> Image:
-        """See to the images, and write the variables of docker-compose.yml. Raises Unavailable."""
+    def _both_images(self) -> tuple[Image, Image]:
+        """Ours, and that of master, workers and driver; looked at once. Raises Unavailable."""
+        with self._lock:
+            if self._images is None:
+                self._images = self._find_images()
+            return self._images
+
+    def _find_images(self) -> tuple[Image, Image]:
+        """See to the images, and write the variables of docker-compose.yml."""
         if self._owned:
             self.host.write(self.project.env_file, env_text(self._variables()))
         owner = owner_label(self.host.guardian.identity)
@@ -283,14 +290,9 @@ class DockerServices:
             self.project.build()
         elif not present(self.client, name):
             raise Unavailable(f"image {name} is absent: build it in a checkout (docker compose build), or pull it")
-        self._ours = our_image(self.client, name, owner)
-        if self.options.image:
-            return users_image(self.client, self.options.image, owner, self._copied_jars)
-        return self._ours
-
-    def _broker_image(self) -> Image:
-        self.image()
-        return self._ours
+        ours = our_image(self.client, name, owner)
+        users = self._options.image
+        return ours, users_image(self.client, users, owner, self._copied_jars) if users else ours
 
     def _copied_jars(self, spark_version: str) -> Mapping[str, list[Path]]:
         """The connector of that Spark and Byteman, where containers find them."""
@@ -312,8 +314,8 @@ class DockerServices:
         }
         bundle = trusted_certificates()
         own |= {"EXTRA_CA": bundle} if bundle else {}
-        if self.options.image:
-            own |= {"ONCEPROOF_SPARK_IMAGE": self.options.image, "ONCEPROOF_ROLE": str(self.tools / ROLE.name)}
+        if self._options.image:
+            own |= {"ONCEPROOF_SPARK_IMAGE": self._options.image, "ONCEPROOF_ROLE": str(self.tools / ROLE.name)}
         return own | {name: str(self._port(name)) for name in ports}
 
     def _port(self, name: str) -> int:
@@ -327,7 +329,7 @@ class DockerServices:
     def _lay_out(self) -> None:
         """The programs that run inside containers, and the directories that they expect."""
         self.host.directory("shared", "tools")
-        for program in (Path(__file__).with_name("inside.py"), Path(processes.__file__), ROLE):
+        for program in (Path(__file__).with_name("inside.py"), processes.__file__, ROLE, broker_storage.__file__):
             shutil.copy2(program, self.tools)
         for name in ("brokers", "drivers", "trials", "work", "published"):
             self.host.directory("shared", name)
@@ -390,14 +392,11 @@ class DockerServices:
 
     def _workers_registered(self) -> bool | NotYet:
         self._raise_failures()
-        alive = set(self._workers().values())
-        return alive == set(CLUSTER[1:]) or NotYet(f"{len(alive)} workers")
+        found = set(self._workers().values())
+        return found == set(CLUSTER[1:]) or NotYet(f"{len(found)} workers")
 
     def _workers(self) -> dict[str, str]:
-        """The machine of each worker that the master takes for alive, by the worker's name; a restarted one has another
-        name."""
-        found = _master_state(self._port("SPARK_UI_PORT")).get("workers", ())
-        return {str(one["id"]): str(one["host"]) for one in found if one["state"] == "ALIVE"}
+        return alive_workers(self._port("SPARK_UI_PORT")) or {}
 
     def _broker(self, broker: int) -> Container:
         if broker not in BROKER_NUMBERS:
@@ -419,17 +418,3 @@ def _containers_of(service: str) -> list[str]:
     if service == "kafka":
         return [f"kafka{one}" for one in BROKER_NUMBERS]
     return ["valkey" if service == "redis" else service]
-
-
-def _master_state(port: int) -> dict[str, Any]:
-    """The master's own account (http://.../json/), empty while it does not answer."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
-    try:
-        connection.request("GET", "/json/")
-        state: dict[str, Any] = json.loads(connection.getresponse().read())
-    except (OSError, http.client.HTTPException, ValueError):
-        return {}
-    else:
-        return state
-    finally:
-        connection.close()

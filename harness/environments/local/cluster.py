@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 from pathlib import Path
-from typing import Any
 
 from ... import processes
 from ...guardian import Child
@@ -14,10 +11,11 @@ from ...ports import LOOPBACK, Port
 from ...spark import QUICK_START, SparkInstall
 from ...waiting import NotYet
 from ..base import Failure, Unavailable
+from ..driver_start import EXECUTORS
 from ..host import Host, inherited, wait_available
+from ..spark_master import alive_workers
 
 START_SECONDS = 60.0
-EXECUTORS = 2
 WORKER_MEMORY = "4g"
 """What the worker may promise; it is not taken from the machine before an executor does."""
 MASTER_CLASS = "org.apache.spark.deploy.master.Master"
@@ -46,9 +44,6 @@ class StandaloneCluster:
         room = ["-c", str(EXECUTORS), "-m", WORKER_MEMORY, "-d", str(self.work)]
         self._launch("spark-worker", worker, [WORKER_CLASS, *_listen(worker, worker_ui), *room, self.url])
         wait_available(self._worker_registered, START_SECONDS, "the Spark worker to register")
-
-    def worker_pid(self) -> int:
-        return self.children["spark-worker"].pid
 
     def executors(self, rows: processes.Table) -> list[processes.Process]:
         """Executors and everything below them."""
@@ -98,24 +93,9 @@ class StandaloneCluster:
         failed = self.failures()
         if failed:
             raise Unavailable(f"{failed[0].part} {failed[0].detail}")
-        state = _state_of(self.ports[1].number)
-        alive = [worker for worker in state.get("workers", ()) if worker.get("state") == "ALIVE"]
-        return bool(alive) or NotYet("no worker" if state else "no answer of the master")
+        alive = alive_workers(self.ports[1].number)
+        return bool(alive) or NotYet("no answer of the master" if alive is None else "no worker")
 
 
 def _listen(port: Port, ui: Port) -> list[str]:
     return ["--host", LOOPBACK, "--port", str(port.number), "--webui-port", str(ui.number)]
-
-
-def _state_of(port: int) -> dict[str, Any]:
-    """The master's own account (http://.../json/), empty while it does not answer."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
-    try:
-        connection.request("GET", "/json/")
-        state: dict[str, Any] = json.loads(connection.getresponse().read())
-    except (OSError, http.client.HTTPException, ValueError):
-        return {}
-    else:
-        return state
-    finally:
-        connection.close()

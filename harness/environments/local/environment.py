@@ -19,14 +19,11 @@ from ...spark import spark_of
 from ...sweep import disk_errors, state_directory
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
 from ..beside import BesideProcess, start_beside
-from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, user_settings
+from ..driver_start import DRIVER, EXECUTOR, JOB, TRIAL, DriverStart, user_settings
 from ..host import Host, inherited
 from .driver import PLACE, LocalDriver, let_go, reference
 from .options import LocalOptions
 from .services import LocalServices, Services
-
-EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-"""The main class of an executor's JVM."""
 
 
 class LocalEnvironment:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import re
-import secrets
-import shutil
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +11,11 @@ from ...guardian import Child
 from ...java import Java
 from ...ports import LOOPBACK, Port
 from ...spark import QUICK_START
+from ...sweep import disk_errors
 from ...waiting import NotYet
 from ..base import EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
+from ..broker_storage import copy_storage, properties, random_id, replication
 from ..host import Host, added, inherited, tail, wait_available
 
 HEAP = "-Xmx256m"
@@ -118,7 +116,7 @@ class KafkaCluster:
         self.brokers = {
             number: Broker(host, number, command, controllers.get(number)) for number in range(1, count + 1)
         }
-        self._cluster_id = _random_id()
+        self._cluster_id = random_id()
         self._voters = ",".join(f"{number}@{LOOPBACK}:{port.number}" for number, port in controllers.items())
         host.guardian.remove_on_close(self.gate, "gate")
 
@@ -209,14 +207,12 @@ class KafkaCluster:
         ]
 
     def _properties(self, broker: Broker) -> str:
-        copies = len(self.brokers)
-        in_sync = max(1, copies - 1)
         listeners = [f"PLAINTEXT://{broker.address}"]
         roles = ["broker"]
         if broker.controller:
             listeners.append(f"CONTROLLER://{LOOPBACK}:{broker.controller.number}")
             roles.append("controller")
-        settings = {
+        settings: dict[str, object] = {
             "process.roles": ",".join(roles),
             "node.id": broker.number,
             "controller.quorum.voters": self._voters,
@@ -226,38 +222,20 @@ class KafkaCluster:
             "listeners": ",".join(listeners),
             "advertised.listeners": f"PLAINTEXT://{broker.address}",
             "log.dirs": broker.directory / "data",
-            "default.replication.factor": copies,
-            "min.insync.replicas": in_sync,
-            "offsets.topic.replication.factor": copies,
-            "transaction.state.log.replication.factor": copies,
-            "transaction.state.log.min.isr": in_sync,
-            "share.coordinator.state.topic.replication.factor": copies,
-            "share.coordinator.state.topic.min.isr": in_sync,
         }
-        own = "".join(f"{name}={value}\n" for name, value in settings.items())
-        return SETTINGS.read_text(encoding="utf-8") + own
+        return properties(SETTINGS, settings | replication(len(self.brokers)))
 
     def _format(self) -> None:
         """Format the first broker's storage; the others get the same under their own ids, which saves a JVM each."""
         first, *others = self.brokers.values()
-        properties = first.directory / "server.properties"
         java, *rest = self._command()
-        child = self.host.start(
-            "broker format",
-            [java, *rest, "kafka.tools.StorageTool", "format", *("-t", self._cluster_id), *("-c", str(properties))],
-            inherited(("KAFKA_",)),
-        )
+        tool = ["kafka.tools.StorageTool", "format", "-t", self._cluster_id]
+        tool += ["-c", str(first.directory / "server.properties")]
+        child = self.host.start("broker format", [java, *rest, *tool], inherited(("KAFKA_",)))
         code = child.wait(FORMAT_SECONDS)
         if code != 0:
             child.kill()
             raise Unavailable(f"Kafka's storage could not be formatted: {self.host.tail('broker format')}")
         for broker in others:
-            shutil.copytree(first.directory / "data", broker.directory / "data")
-            meta = broker.directory / "data" / "meta.properties"
-            text = re.sub(r"(?m)^node\.id=.*$", f"node.id={broker.number}", meta.read_text())
-            self.host.write(meta, re.sub(r"(?m)^directory\.id=.*$", f"directory.id={_random_id()}", text))
-
-
-def _random_id() -> str:
-    """A Uuid as Kafka writes it (org.apache.kafka.common.Uuid): 16 bytes, URL-safe base64, no dash in front."""
-    return base64.urlsafe_b64encode(b"\x01" + secrets.token_bytes(15)).rstrip(b"=").decode()
+            with disk_errors():
+                copy_storage(first.directory / "data", broker.directory / "data", broker.number)

@@ -23,20 +23,7 @@ PART = "postgres"
 NOBODY = 65534
 START_SECONDS = 30.0
 
-SETTINGS = {
-    "listen_addresses": LOOPBACK,
-    "unix_socket_directories": "",
-    "max_prepared_transactions": "64",
-    "max_connections": "100",
-    "shared_buffers": "32MB",
-    # Nothing here outlives a crash of the machine; a client's or a backend's death needs no fsync.
-    "fsync": "off",
-    "full_page_writes": "off",
-    "timezone": "UTC",
-    "log_timezone": "UTC",
-    # In the data directory, not in /dev/shm, where it would stay behind.
-    "dynamic_shared_memory_type": "mmap",
-}
+SETTINGS = Path(__file__).parents[1] / "postgres.settings"
 
 
 class Postgres:
@@ -99,8 +86,10 @@ class Postgres:
         if code != 0:
             raise Unavailable(f"initdb failed (exit code {code}): {self.host.tail('initdb')}")
         self.port.check(PART)
-        settings = SETTINGS | {"port": str(self.port.number)}
-        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        lines = SETTINGS.read_text(encoding="utf-8").splitlines()
+        settings = [f"listen_addresses={LOOPBACK}", f"port={self.port.number}"]
+        settings += [line for line in lines if not line.startswith("#")]
+        options = [word for setting in settings for word in ("-c", setting)]
         self.child = self.host.start(
             PART, [str(binaries / "postgres"), "-D", str(data), *options], environment, directory, user
         )

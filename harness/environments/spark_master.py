@@ -1,0 +1,34 @@
+"""What a standalone master says of its cluster, in every environment."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+
+from ..ports import LOOPBACK
+
+
+def alive_workers(port: int) -> dict[str, str] | None:
+    """The host of each worker that the master takes for alive, by the worker's name, which is new for each start.
+
+    ``port`` is the master's web UI's, on loopback. None while the master does not answer.
+    """
+    state = _state(port)
+    if state is None:
+        return None
+    return {str(one["id"]): str(one["host"]) for one in state.get("workers", ()) if one.get("state") == "ALIVE"}
+
+
+def _state(port: int) -> dict[str, Any] | None:
+    """The master's own account (http://.../json/)."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
+    try:
+        connection.request("GET", "/json/")
+        state: dict[str, Any] = json.loads(connection.getresponse().read())
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    else:
+        return state
+    finally:
+        connection.close()

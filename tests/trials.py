@@ -1,0 +1,52 @@
+"""What tests of whole trials share, whichever environment these run in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onceproof.harness.sinks import find_sink
+from onceproof.harness.spec import TrialResult
+
+Run = Callable[..., TrialResult]
+
+EVERY_SINK = (
+    "batch.offsets:after",
+    "sink.write:before",
+    "sink.write:after",
+    "batch.commit:before",
+    "batch.commit:after",
+)
+TWO_PHASE = ("task.commit:before", "task.commit:after", "sink.commit:before", "sink.commit:after")
+
+_WRITES_A_BATCH_ONCE = """
+
+def write_batch(df, batch_id, target):
+    with psycopg.connect(target.postgres) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS seen (batch bigint)")
+        connection.commit()
+        if connection.execute("SELECT 1 FROM seen WHERE batch = %s", [batch_id]).fetchone():
+            raise RuntimeError(f"batch {batch_id} was seen before")
+        connection.execute("INSERT INTO seen VALUES (%s)", [batch_id])
+        connection.commit()
+    write(df, batch_id, target)
+"""
+
+
+def raises_on_replay() -> str:
+    """The text of a sink that never writes a batch twice: it raises instead."""
+    return find_sink("postgres_upsert").read_text().replace("def write_batch(", "def write(") + _WRITES_A_BATCH_ONCE
+
+
+def line_of(sink: str, text: str) -> int:
+    """The first line of a reference sink's file that has ``text``."""
+    lines = find_sink(sink).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def landed(result: TrialResult) -> bool:
+    return all(fault.confirmed and fault.replay.get("seen") for fault in result.verdict.faults)
+
+
+def told(result: TrialResult) -> str:
+    """The verdict for the message of a failed test: its reason in front, because a long text is cut off."""
+    return f"{result.verdict.reason}\n{result.verdict}"
