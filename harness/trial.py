@@ -46,13 +46,17 @@ def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProce
     ``directory`` is the run directory and exists; all that the judgement is made of is kept there.
     Raises SinkError for the sink's own error before any fault, Unavailable for the environment's.
     """
+    start = time.monotonic()
     try:
-        return _run(spec, environment, sink_process, directory)
+        return _run(spec, environment, sink_process, directory, start)
     except (SourceError, ObservationError, psycopg.Error) as error:
-        raise Unavailable(f"{_parts(environment)}{_line(error)}; see {directory / 'logs'}") from error
+        parts = "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures(start))
+        raise Unavailable(f"{parts}{_line(error)}; see {directory / 'logs'}") from error
 
 
-def _run(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path) -> TrialResult:
+def _run(
+    spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path, start: float
+) -> TrialResult:
     watch = Stopwatch()
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(directory / "journal.jsonl"))
@@ -66,7 +70,7 @@ def _run(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, d
         with watch.stage("act"):
             acted = act(spec, environment, site, journal, directory, writing)
             acks = writing.result()
-        failures = [f"{one.part} {one.detail}" for one in environment.failures()]
+        failures = [f"{one.part} {one.detail}" for one in environment.failures(start)]
         _raise_own_error(spec, acted, failures, directory)
         broken = acted.broken + failures
         settler = Settler(spec, environment, site, sink_process, journal, broken)
@@ -93,11 +97,6 @@ def _run(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, d
             sink_process.call("cleanup", site.targets["harness"])
         events = journal.events()
     return TrialResult(spec, verdict, stages(watch.seconds, events), environment.versions(), directory, events)
-
-
-def _parts(environment: Environment) -> str:
-    """Which parts of the environment have ended by themselves, for the front of an error."""
-    return "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures())
 
 
 def _line(error: Exception) -> str:

@@ -187,8 +187,8 @@ class Environment(Protocol):
         Raises Unavailable if it is too large to be copied.
         """
 
-    def failures(self) -> list[Failure]:
-        """Parts that died without being asked to since the last call."""
+    def failures(self, since: float) -> list[Failure]:
+        """Parts that died without being asked to; ``since`` is a time of :func:`time.monotonic`."""
 
     def collect_logs(self, directory: Path) -> None:
         """Copy (or link) the logs of the services since the last call into ``directory``."""

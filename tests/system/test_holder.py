@@ -53,7 +53,7 @@ def test_what_is_up_is_listed_and_serves_one_after_the_other(held: holder.Held) 
             assert connection.execute("select 1").fetchone() == (1,)
         seen.add(environment.addresses("job"))
         assert environment.name == NAME
-        assert environment.job_processes() == environment.failures() == []
+        assert environment.job_processes() == environment.failures(0.0) == []
         environment.close()
     assert len(seen) == 1
 

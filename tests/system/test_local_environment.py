@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -145,6 +146,7 @@ def test_the_users_own_spark_settings_are_read(tmp_path: Path, monkeypatch: pyte
 
 
 def test_brokers_and_database_start_and_answer(local: LocalEnvironment) -> None:
+    start = time.monotonic()
     local.provide(["kafka", "postgres"])
     addresses = local.addresses("harness")
     assert addresses.kafka is not None
@@ -156,7 +158,7 @@ def test_brokers_and_database_start_and_answer(local: LocalEnvironment) -> None:
         ).fetchone()
     assert row == ("UTC", 64)
     assert {"kafka", "spark", "java", "python", "postgres"} <= set(local.versions())
-    assert local.failures() == []
+    assert local.failures(start) == []
 
 
 def test_the_database_needs_its_password(local: LocalEnvironment) -> None:
@@ -184,23 +186,26 @@ def test_an_unknown_service_is_unavailable(local: LocalEnvironment) -> None:
 
 
 def test_a_killed_broker_comes_back_with_a_new_epoch(local: LocalEnvironment) -> None:
+    start = time.monotonic()
     local.provide(["kafka"])
     assert "killed broker 1" in local.kill_broker(1)
     with pytest.raises(EffectError, match="broker 1 does not run"):
         local.kill_broker(1)
     assert re.fullmatch(r"broker 1 registered with epoch \d+", local.start_broker(1))
-    assert local.failures() == []
+    assert local.failures(start) == []
 
 
-def test_a_broker_that_dies_by_itself_is_a_failure_told_once(local: LocalEnvironment) -> None:
+def test_a_broker_that_dies_by_itself_is_a_failure_for_every_trial_under_way(local: LocalEnvironment) -> None:
     local.provide(["kafka"])
+    start = time.monotonic()
     broker = local.services.kafka.brokers[1]  # type: ignore[attr-defined]
     os.kill(broker.child.pid, signal.SIGKILL)
     broker.child.wait(5)
-    (failure,) = local.failures()
+    (failure,) = local.failures(start)
     assert failure.part == "broker 1"
     assert "exit code -9" in failure.detail
-    assert local.failures() == []
+    assert local.failures(start) == [failure], "a trial beside the first one learns of it too"
+    assert local.failures(time.monotonic()) == [], "the next trial does not"
     local.start_broker(1)
 
 

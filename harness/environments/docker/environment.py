@@ -21,6 +21,7 @@ from ...sweep import disk_errors, state_directory, sweep
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
 from ..beside import BesideProcess, start_beside
 from ..driver_start import EXECUTOR, DriverStart, parse_settings, trial_of
+from ..failure_log import FailureLog
 from ..host import Host, inherited
 from . import containers, network
 from .driver import DockerDriver, DriverPool, start_driver
@@ -51,6 +52,7 @@ class DockerEnvironment:
         self._drivers: list[DockerDriver] = []
         self._published: dict[Path, Path] = {}
         self._cuts: dict[tuple[str, str | None], network.Cut] = {}
+        self._failures = FailureLog(self._find_failures)
         stack.callback(self.services.close)
         stack.callback(self._end_drivers)
 
@@ -190,10 +192,8 @@ class DockerEnvironment:
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
-    def failures(self) -> list[Failure]:
-        with self._lock:
-            starved = [(one.place, detail) for one in self._drivers if (detail := one.out_of_memory())]
-        return self.services.failures() + [Failure(place, detail) for place, detail in starved]
+    def failures(self, since: float) -> list[Failure]:
+        return self._failures.since(since)
 
     def collect_logs(self, directory: Path) -> None:
         self.services.collect_logs(directory.absolute())
@@ -280,7 +280,13 @@ class DockerEnvironment:
         """Every other running machine of the cluster; other drivers belong to other trials."""
         return [one for one in self.services.running() if one.id != container.id and service_of(one) != DRIVER]
 
+    def _find_failures(self) -> list[Failure]:
+        with self._lock:
+            starved = [(one.place, detail) for one in self._drivers if (detail := one.out_of_memory())]
+        return self.services.failures() + [Failure(place, detail) for place, detail in starved]
+
     def _tidy(self) -> None:
+        self._failures.notice()
         with self._lock:
             for driver in self._drivers:
                 driver.discard()

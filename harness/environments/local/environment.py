@@ -20,6 +20,7 @@ from ...sweep import disk_errors, state_directory
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
 from ..beside import BesideProcess, start_beside
 from ..driver_start import DRIVER, EXECUTOR, JOB, TRIAL, DriverStart, user_settings
+from ..failure_log import FailureLog
 from ..host import Host, inherited
 from .driver import PLACE, LocalDriver, let_go, reference
 from .options import LocalOptions
@@ -42,6 +43,7 @@ class LocalEnvironment:
         self._drivers: list[LocalDriver] = []
         self._start: DriverStart | None = None
         self._lock = threading.Lock()
+        self._failures = FailureLog(services.failures)
 
     def provide(self, services: Collection[str]) -> None:
         self.services.provide(services)
@@ -146,8 +148,8 @@ class LocalEnvironment:
     def publish(self, path: Path) -> Path:
         return path
 
-    def failures(self) -> list[Failure]:
-        return self.services.failures()
+    def failures(self, since: float) -> list[Failure]:
+        return self._failures.since(since)
 
     def collect_logs(self, directory: Path) -> None:
         self.services.collect_logs(str(directory.absolute()))
