@@ -1,6 +1,6 @@
 """What a container of docker-compose.yml runs: ``role.py ROLE``.
 
-Standard library only, but for broker_storage.py beside it: it also runs in a user's own Spark image, mounted into it.
+Standard library only, but for server_settings.py beside it: it also runs in a user's own Spark image, mounted into it.
 Settings come from the environment (see docker-compose.yml). Each role ends in ``exec``: the service is the container's
 main process, below the init of ``docker run --init``.
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from broker_storage import copy_storage, properties, replication
+from server_settings import copy_storage, postgres_options, properties, replication
 
 HERE = Path("/opt/onceproof")
 SHARED = Path(os.environ.get("ONCEPROOF_SHARED") or "/var/lib/onceproof/shared")
@@ -186,9 +186,8 @@ def postgres() -> None:
         secret.unlink()
     access = data / "pg_hba.conf"
     access.write_text("host all all all scram-sha-256\n")
-    lines = (HERE / "postgres.settings").read_text().splitlines()
-    settings = ["listen_addresses=*", *(line for line in lines if not line.startswith("#"))]
-    execute([binaries / "postgres", "-D", data, *(word for setting in settings for word in ("-c", setting))])
+    options = postgres_options(HERE / "postgres.settings", ["listen_addresses=*"])
+    execute([binaries / "postgres", "-D", data, *options])
 
 
 def valkey() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated
 
@@ -97,11 +98,8 @@ def down(*, name: Annotated[str, Parameter(help="the environment's name")] = "de
 def _build_image(options: DockerOptions) -> str:
     from ..environments.docker.environment import open_docker
 
-    environment = open_docker(options)
-    try:
+    with closing(open_docker(options)) as environment:
         return environment.services.image().name
-    finally:
-        environment.close()
 
 
 def _to_stderr(line: str) -> None:

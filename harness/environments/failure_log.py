@@ -17,13 +17,8 @@ class FailureLog:
         self._lock = threading.Lock()
         self._noticed: list[tuple[float, Failure]] = []
 
-    def notice(self) -> None:
-        """Keep what can be told now, before it is forgotten."""
-        with self._lock:
-            self._noticed += [(time.monotonic(), failure) for failure in self._find()]
-
     def since(self, start: float) -> list[Failure]:
         """Those noticed since ``start`` (time.monotonic()), and those of now."""
-        self.notice()
         with self._lock:
+            self._noticed += [(time.monotonic(), failure) for failure in self._find()]
             return [failure for noticed, failure in self._noticed if noticed >= start]

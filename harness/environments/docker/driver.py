@@ -68,10 +68,11 @@ class DockerDriver:
         found, self._starved = self._starved, None
         return found
 
-    def discard(self) -> None:
-        """Remove the driver's own files if nothing of it runs any more."""
+    def discard(self) -> bool:
+        """Remove the driver's own files if nothing of it runs any more; whether nothing is left to be done or told."""
         if self._ended.is_set():
             shutil.rmtree(self.directory, ignore_errors=True)
+        return self._ended.is_set() and not self._starved and not self.directory.exists()
 
     def _await_end(self) -> None:
         """Until this driver has ended for everybody, no other one is started in its container."""

@@ -286,11 +286,8 @@ class DockerEnvironment:
         return self.services.failures() + [Failure(place, detail) for place, detail in starved]
 
     def _tidy(self) -> None:
-        self._failures.notice()
         with self._lock:
-            for driver in self._drivers:
-                driver.discard()
-            self._drivers = [driver for driver in self._drivers if driver.alive() or driver.directory.exists()]
+            self._drivers = [driver for driver in self._drivers if not driver.discard()]
 
 
 def open_docker(options: DockerOptions) -> DockerEnvironment:

@@ -14,6 +14,7 @@ from typing import Any
 import processes  # type: ignore[import-not-found]
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+"""As in driver_start.py. Given as an argument it would be on this program's own command line, and be found there."""
 
 
 def act(verb: str, pid: int) -> list[str]:

@@ -20,7 +20,7 @@ from ... import processes
 from ...artifacts import Artifacts
 from ...ports import LOOPBACK
 from ...waiting import NotYet
-from .. import broker_storage
+from .. import server_settings
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
 from ..host import Host, wait_available
@@ -329,7 +329,7 @@ class DockerServices:
     def _lay_out(self) -> None:
         """The programs that run inside containers, and the directories that they expect."""
         self.host.directory("shared", "tools")
-        for program in (Path(__file__).with_name("inside.py"), processes.__file__, ROLE, broker_storage.__file__):
+        for program in (Path(__file__).with_name("inside.py"), processes.__file__, ROLE, server_settings.__file__):
             shutil.copy2(program, self.tools)
         for name in ("brokers", "drivers", "trials", "work", "published"):
             self.host.directory("shared", name)

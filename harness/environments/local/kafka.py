@@ -15,8 +15,8 @@ from ...sweep import disk_errors
 from ...waiting import NotYet
 from ..base import EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
-from ..broker_storage import copy_storage, properties, random_id, replication
 from ..host import Host, added, inherited, tail, wait_available
+from ..server_settings import copy_storage, properties, random_id, replication
 
 HEAP = "-Xmx256m"
 START_SECONDS = 60.0

