@@ -1,13 +1,13 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup docker demo test test-docker lint types fmt wheel bench clean distclean
+.PHONY: help venv setup docker demo matrix schemas test test-docker test-newcomer lint types fmt wheel bench clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
 
 venv: ## the virtual environment .venv, with every dependency as uv.lock has it
 	@bash ci/venv.sh
@@ -29,16 +29,17 @@ test-docker: setup docker ## the tests of the Docker environment
 	@$(BIN)/onceproof setup --env docker
 	@$(BIN)/python -m pytest tests/docker
 
+test-newcomer: ## set-up, a trial and the tests of life and death in a bare container, from a clone of HEAD
+	@bash ci/newcomer.sh
+
 lint: venv ## ruff, rules and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
 # mypy does not follow the finders of an editable install: it is shown the folders under their installed name.
 types: venv ## mypy --strict
-	@mkdir -p build/types/onceproof
-	@ln -sfn ../../../onceproof/__init__.py build/types/onceproof/__init__.py
-	@ln -sfn ../../../onceproof/py.typed build/types/onceproof/py.typed
-	@for folder in $(CODE); do ln -sfn ../../../$$folder build/types/onceproof/$$folder; done
+	@rm -rf build/types && mkdir -p build/types/onceproof
+	@for file in onceproof/*.py onceproof/py.typed $(CODE); do ln -s ../../../$$file build/types/onceproof/; done
 	@MYPYPATH=build/types $(BIN)/python -m mypy -p onceproof
 
 fmt: venv ## format the code
@@ -49,6 +50,13 @@ wheel: venv ## dist/*.whl
 	@rm -rf build/lib build/bdist.* dist
 	@$(BIN)/uv build --quiet --wheel --out-dir dist .
 	@ls dist/*.whl
+
+schemas: venv ## docs/certificate.schema.json from the code
+	@$(BIN)/python -c "import json; from onceproof.harness.certification.certificate import schema; \
+	print(json.dumps(schema(), indent=2, ensure_ascii=False))" > docs/certificate.schema.json
+
+matrix: setup ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose)
+	@$(BIN)/python bench/matrix.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(SINKS)
 
 bench: setup ## the time of a trial, by stage (ENVS="local docker" for both environments in one run)
 	@$(BIN)/python bench/trial.py $(ENVS:%=--env %)

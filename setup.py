@@ -7,7 +7,7 @@ from setuptools import find_packages, setup
 
 CODE = ("harness", "faults", "assertions")
 DATA = ("jobs", "image")
-KINDS = ("json", "lark", "java", "properties", "settings", "py")
+KINDS = ("json", "lark", "java", "properties", "settings", "py", "sql")
 
 packages = ["onceproof"]
 for top in CODE:

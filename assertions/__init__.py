@@ -1,23 +1,27 @@
 """What was asked of a job, what a reader sees, and the verdict on the difference.
 
->>> from onceproof.assertions import Workload, truth
->>> truth(Workload(seed=7)).num_rows
-963
+>>> from onceproof.assertions import Expectation, Workload, planned_input, truth
+>>> truth(Expectation("SELECT * FROM input"), planned_input(Workload(seed=7))).num_rows
+901
 
-:func:`truth` computes the output that is required, :mod:`.kafka` and :mod:`.postgres` observe what there is,
-:func:`to_table` and :func:`rows_of_json` make both comparable, and :func:`judge` compares them. :func:`save` and
-:func:`load` keep the evidence. Everything here is a function of its arguments: no global state, no clock but deadlines.
+:func:`truth` computes the output that a job's expectation requires of its input, :mod:`.kafka` and :mod:`.postgres`
+observe what there is, :func:`to_table` and :func:`rows_of_json` make both comparable, and :func:`judge` compares them.
+:func:`save` and :func:`load` keep the evidence. Everything here is a function of its arguments: no global state, no
+clock but deadlines.
 """
 
 from .guarantees import guarantee_of, satisfies, weakest
 from .model import (
     ACK_SCHEMA,
     ROW_SCHEMA,
+    ActionRecord,
     Anomaly,
     Event,
     Evidence,
+    Expectation,
     FaultRecord,
     FaultReport,
+    Glimpse,
     Guarantee,
     Open,
     Outcome,
@@ -28,17 +32,32 @@ from .model import (
 from .rows import RowError, rows_of_json, same_rows, to_table
 from .source import SourceError, write_workload
 from .storage import load, save, verdict_as_json
+from .truth import (
+    INPUT_SCHEMA,
+    ExpectationError,
+    check_expectation,
+    input_table,
+    planned_input,
+    truth,
+    truth_schema,
+    truth_until,
+)
 from .verdict import judge
-from .workload import Row, Transaction, Workload, encode, truth
+from .workload import Row, Transaction, Workload, committed_rows, encode
 
 __all__ = [
     "ACK_SCHEMA",
+    "INPUT_SCHEMA",
     "ROW_SCHEMA",
+    "ActionRecord",
     "Anomaly",
     "Event",
     "Evidence",
+    "Expectation",
+    "ExpectationError",
     "FaultRecord",
     "FaultReport",
+    "Glimpse",
     "Guarantee",
     "Open",
     "Outcome",
@@ -50,16 +69,22 @@ __all__ = [
     "Transaction",
     "Verdict",
     "Workload",
+    "check_expectation",
+    "committed_rows",
     "encode",
     "guarantee_of",
+    "input_table",
     "judge",
     "load",
+    "planned_input",
     "rows_of_json",
     "same_rows",
     "satisfies",
     "save",
     "to_table",
     "truth",
+    "truth_schema",
+    "truth_until",
     "verdict_as_json",
     "weakest",
     "write_workload",

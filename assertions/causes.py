@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
-from .journal import HandOver, TaskAttempt, commits, disturbances, hand_overs, task_attempts
+from .journal import HandOver, TaskAttempt, action_of, commits, disturbances, hand_overs, task_attempts
 from .model import Evidence
 
 BATCHES = 5
-"""So many batches are told of in an anomaly's causes; the rest is counted."""
+"""So many batches are named in an anomaly's causes; the rest is counted."""
 
 TIMES = {0: "never", 1: "once", 2: "twice"}
 
 
-def told(batches: Sequence[int], sentences: Iterable[str]) -> list[str]:
+def first_sentences(batches: Sequence[int], sentences: Iterable[str]) -> list[str]:
     """The first few of ``sentences`` (one for each of ``batches``), and how many more there would be."""
     more = len(batches) - BATCHES
     return list(sentences)[:BATCHES] + ([f"and so in {more} more batches"] if more > 0 else [])
@@ -27,8 +27,8 @@ def told(batches: Sequence[int], sentences: Iterable[str]) -> list[str]:
 def hand_over_story(batch: int, evidence: Evidence) -> str:
     """``batch 1 was handed to the sink twice (driver local:1, then driver local:2 after kill(driver) at ...)``."""
     found = hand_overs(evidence.journal, batch)
-    told = f"batch {batch} was {times(len(found), 'handed to the sink')}"
-    return f"{told} ({_then(found, evidence)})" if found else told
+    story = f"batch {batch} was {times(len(found), 'handed to the sink')}"
+    return f"{story} ({_then(found, evidence)})" if found else story
 
 
 def _then(found: Sequence[HandOver], evidence: Evidence) -> str:
@@ -65,8 +65,8 @@ def replayed_by(batch: int, evidence: Evidence) -> str | None:
 def _replaced(found: Sequence[HandOver], evidence: Evidence) -> bool:
     """Whether the first driver was not dead, but paused until later, when the last one was handed the batch."""
     between = evidence.journal[found[0].index : found[-1].index]
-    actions = [str(event.get("action")) for event in between if event["event"] == "fault.fired"]
-    return any(action.startswith("pause(driver") and " until " in action for action in actions)
+    fired = [action_of(event, evidence.faults) for event in between if event["event"] == "fault.fired"]
+    return any(one is not None and one.action.target == "driver" and one.action.until is not None for one in fired)
 
 
 def repeated_tasks(batch: int, evidence: Evidence) -> list[str]:
@@ -112,17 +112,17 @@ def written_by(batch: int | None, evidence: Evidence) -> str:
 
 
 def committed_story(batch: int, evidence: Evidence) -> str:
-    """``the engine recorded it as done``, with what befell the job while the batch was with the sink, and after it."""
+    """``the engine recorded it as done``, with what happened to the job while the sink had the batch, and after it."""
     done = commits(evidence.journal, batch)
     if not done:
-        return befallen(batch, evidence)
+        return during_hand_over(batch, evidence)
     after = disturbances(evidence.journal, evidence.faults, evidence.journal.index(done[0]), None)
     then = f", before {' and '.join(after)}" if after else ""
-    return f"{befallen(batch, evidence)}; the engine recorded it as done{then}"
+    return f"{during_hand_over(batch, evidence)}; the engine recorded it as done{then}"
 
 
-def befallen(batch: int, evidence: Evidence) -> str:
-    """``; fail at line[sink.py:42] fell into it``: what befell the last hand-over; empty if nothing did."""
+def during_hand_over(batch: int, evidence: Evidence) -> str:
+    """``; fail at line[sink.py:42] fell into it``: what happened during the last one; empty if nothing did."""
     found = hand_overs(evidence.journal, batch)
     done = commits(evidence.journal, batch)
     end = evidence.journal.index(done[0]) if done else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .model import Event, FaultRecord
+from ..plans import ActionReference
+from .model import ActionRecord, Event, FaultRecord
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def commits(journal: Sequence[Event], batch: int) -> list[Event]:
 
 
 def disturbances(journal: Sequence[Event], faults: Sequence[FaultRecord], start: int, end: int | None) -> list[str]:
-    """What befell the job between two indices: fired actions with their place, unplanned ends of drivers."""
+    """What happened to the job between two indices: fired actions with their place, unplanned ends of drivers."""
     return list(
         dict.fromkeys(
             text
@@ -127,20 +128,28 @@ def disturbances(journal: Sequence[Event], faults: Sequence[FaultRecord], start:
 
 def _disturbance(event: Event, faults: Sequence[FaultRecord], rest: Sequence[Event]) -> str | None:
     if event["event"] == "fault.fired":
-        action = str(event.get("action", "a fault")).split(" until ")[0]
-        return None if action.startswith("restart") else f"{action} at {place_of(event.get('fault'), faults)}"
+        return _fired(event, faults)
     if event["event"] == "driver.exited" and not event.get("planned") and _too_early(event, rest):
         return f"the driver's own end with code {event.get('code')} ({event.get('error') or 'no exception found'})"
     return None
 
 
+def _fired(event: Event, faults: Sequence[FaultRecord]) -> str | None:
+    """What was done where; None for what only sets how another action goes on."""
+    action = action_of(event, faults)
+    if action is None:
+        return "an unknown action at an unknown point"
+    return f"{action.text} at {faults[event['fault']].place}" if action.requirements else None
+
+
+def action_of(event: Event, faults: Sequence[FaultRecord]) -> ActionRecord | None:
+    """The planned action that an event of a fault concerns."""
+    reference = ActionReference.of(event)
+    if reference is None or reference.find([record.fault for record in faults]) is None:
+        return None
+    return faults[reference.fault].actions[reference.number]
+
+
 def _too_early(exited: Event, rest: Sequence[Event]) -> bool:
     """A driver that ends with code 0 is started again only if it left input behind."""
     return exited.get("code") != 0 or any(event["event"] == "driver.started" for event in rest)
-
-
-def place_of(fault: object, faults: Sequence[FaultRecord]) -> str:
-    """The selector of fault number ``fault``: ``sink.commit:after[batch=1]``."""
-    if isinstance(fault, int) and 0 <= fault < len(faults):
-        return faults[fault].text.split("->")[0].strip()
-    return "an unknown point"

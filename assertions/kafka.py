@@ -54,7 +54,7 @@ class ObservationError(Exception):
     """A target could not be observed: one line naming the target and what was seen last."""
 
 
-class Place(NamedTuple):
+class Partition(NamedTuple):
     """A partition of a topic, as kafka-python takes and gives it."""
 
     topic: str
@@ -89,7 +89,11 @@ def end_offsets(
 ) -> dict[int, int]:
     """The end of each partition: the last stable offset (read_committed) or the high watermark."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    until = time.monotonic() + timeout
+    return _settled_ends(admin, topic, isolation, time.monotonic() + timeout)
+
+
+def _settled_ends(admin: AdminClient, topic: str, isolation: Isolation, until: float) -> dict[int, int]:
+    """Asked again where a new leader does not serve yet."""
     while True:
         try:
             return _end_offsets(admin, topic, LEVELS[isolation], until)
@@ -114,8 +118,10 @@ def _end_offsets(admin: AdminClient, topic: str, isolation: IsolationLevel, unti
 
 def unstable_partitions(bootstrap: str, topic: str, timeout: float = 10.0) -> dict[int, tuple[int, int]]:
     """``{partition: (last stable offset, high watermark)}`` where they differ: an open transaction holds readers up."""
-    ends = end_offsets(bootstrap, topic, "read_uncommitted", timeout)
-    stable_ends = end_offsets(bootstrap, topic, "read_committed", timeout)
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    until = time.monotonic() + timeout
+    ends = _settled_ends(admin, topic, "read_uncommitted", until)
+    stable_ends = _settled_ends(admin, topic, "read_committed", until)
     return {p: (stable_ends[p], ends[p]) for p in ends if stable_ends[p] < ends[p]}
 
 
@@ -232,17 +238,17 @@ def _ongoing(admin: Any, topics: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _open_producers(admin: Any, topics: Collection[str]) -> Iterator[tuple[Place, Any]]:
+def _open_producers(admin: Any, topics: Collection[str]) -> Iterator[tuple[Partition, Any]]:
     """Producers with records in an open transaction, as the leader of each partition sees them."""
     described = admin.describe_topics(list(topics))
-    places = [Place(t["name"], p["partition_index"]) for t in described for p in t["partitions"]]
+    places = [Partition(t["name"], p["partition_index"]) for t in described for p in t["partitions"]]
     for place, state in admin.describe_producers(places).items():
         for producer in state.active_producers:
             if producer.current_transaction_start_offset >= 0:
                 yield place, producer
 
 
-def _held(places: Collection[Place], topics: Collection[str]) -> str:
+def _held(places: Collection[Partition], topics: Collection[str]) -> str:
     return ", ".join(f"{place.topic}-{place.partition}" for place in sorted(places) if place.topic in topics)
 
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from ..plans import Action, Fault, Point
+from ..requirements import Requirement, Step
+
+if TYPE_CHECKING:
+    from .workload import Workload
 
 Event = Mapping[str, Any]
 """One line of the journal: docs/journal.md has the kinds and their fields."""
@@ -39,7 +45,7 @@ ROW_SCHEMA = pa.schema(
         ("payload", pa.string()),
     ]
 )
-"""Rows under test: event_time is UTC without a zone. Truth and readings are Arrow tables of this schema."""
+"""Rows of the input: event_time is UTC without a zone."""
 
 ACK_SCHEMA = pa.schema(
     [("id", pa.int64()), ("partition", pa.int32()), ("offset", pa.int64()), ("committed", pa.bool_())]
@@ -48,8 +54,28 @@ ACK_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
+class Expectation:
+    """What must come out: ``sql``, a SELECT of DuckDB over the table ``input`` (see :mod:`.truth`), and ``key``, the
+    columns that tell the rows of its result apart.
+
+    ``latest`` and ``order`` are a sink's KEY and ORDER: it keeps one version of each key, the last arrival or the one
+    with the greatest ``order``.
+    """
+
+    sql: str = "SELECT * FROM input"
+    key: tuple[str, ...] = ("id",)
+    latest: tuple[str, ...] | None = None
+    order: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that tell the rows of the truth apart."""
+        return self.latest or self.key
+
+
+@dataclass(frozen=True)
 class Reading:
-    """What a downstream reader saw: rows of ROW_SCHEMA, or the error that the reading ended in."""
+    """What a downstream reader saw: rows with the truth's columns, or the error that the reading ended in."""
 
     rows: pa.Table | None
     error: str | None = None
@@ -68,6 +94,25 @@ class Open:
 
 
 @dataclass(frozen=True)
+class Glimpse:
+    """What a reader saw while the job was under way: its stream parked at a point, or its driver dead.
+
+    ``event_index`` is the place of the reading's event in the journal. ``committed`` is the last batch that the engine
+    had recorded as done, ``handed_over`` the last one that the sink had been given; None: no batch yet. ``opened`` are
+    the transactions that were open or prepared then. ``at`` says where the job was, in words.
+    """
+
+    number: int
+    event_index: int
+    committed: int | None
+    handed_over: int | None
+    rows: pa.Table | None
+    opened: tuple[Open, ...] = ()
+    error: str | None = None
+    at: str = ""
+
+
+@dataclass(frozen=True)
 class Settlement:
     """How the trial came to rest. ``unmet`` names each condition that did not hold at the deadline, in words."""
 
@@ -81,10 +126,15 @@ class Evidence:
     """All that a verdict is made of; stored in the run directory, so that it can be judged again.
 
     ``batches`` maps a batch id to ``{partition: (first offset, end offset)}`` from the checkpoint's offset log.
-    ``faults`` are the plan's, in order: text and what they require, see :class:`FaultRecord`.
+    ``faults`` are the plan's, in order: text and what they require, see :class:`FaultRecord`. ``input`` is the table
+    that the expectation is computed over, and follows from ``workload``, ``acks`` and ``batches``; ``truth`` follows
+    from both. Readings have the columns of ``truth``.
     """
 
     claim: Guarantee
+    workload: Workload
+    expectation: Expectation
+    input: pa.Table
     truth: pa.Table
     acks: pa.Table
     batches: Mapping[int, Mapping[int, tuple[int, int]]]
@@ -94,19 +144,54 @@ class Evidence:
     faults: Sequence[FaultRecord] = ()
     stuck: str | None = None
     """The exception (one line) at which the job stays stuck after a fault fired, else None."""
+    glimpses: Sequence[Glimpse] = ()
+    """Readings while the job was under way, in their order."""
+    atomic: bool = False
+    """Whether the sink says that a reader never sees part of a batch."""
+    readable: bool = False
+    """Whether a run of the same sink without a fault could be read to its end."""
+    broken: Sequence[str] = ()
+    """Parts of the environment that failed by themselves, one line each."""
+    raw: Mapping[str, int] = field(default_factory=dict)
+    """Rows by their place in the target, as they lie there and not as ``read`` gives them."""
+
+
+@dataclass(frozen=True)
+class ActionRecord:
+    """An action of a fault: its text (without what it waits for) and what it must leave behind.
+
+    Without ``requirements`` it only sets how another action of its fault goes on, and is not confirmed by itself.
+    ``runs_on``: what it ends goes on until it is dead, so that it may get further than the point at which it was
+    struck; what is required is then that of its last report.
+    """
+
+    text: str
+    action: Action
+    requirements: tuple[Requirement, ...] = ()
+    runs_on: bool = False
 
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """A fault of the plan as the judge needs it: its text, and for each action its name and target.
+    """A fault of the plan as the judge needs it: its text and that of its selector, and its actions in their order.
 
-    ``phase`` and ``edge`` are those of its selector (``line``, None for a line; ``at``, None for a moment).
+    Raises ValueError if nothing is required of any of its actions: nothing is no evidence.
     """
 
     text: str
-    phase: str
-    edge: str | None
-    actions: Sequence[tuple[str, str | None]]
+    place: str
+    fault: Fault
+    actions: tuple[ActionRecord, ...]
+
+    def __post_init__(self) -> None:
+        if not any(record.requirements for record in self.actions):
+            raise ValueError(f"fault {self.text!r} must leave nothing behind: each action has to declare what it must")
+
+    @property
+    def step(self) -> Step | None:
+        """Phase and edge of its selector; None for a moment."""
+        at = self.fault.at
+        return (at.phase, at.edge) if isinstance(at, Point) else None
 
 
 @dataclass(frozen=True)
@@ -115,6 +200,7 @@ class Anomaly:
 
     ``count`` is in records (duplicated: superfluous copies). ``records`` are the first few, each with id, batch,
     partition and offset where known, and what was expected or seen. ``causes`` are sentences from the journal.
+    ``like`` is the kind whose guarantee it leaves, where it leaves another one than its own kind does.
     """
 
     kind: str
@@ -123,6 +209,7 @@ class Anomaly:
     batches: Sequence[int] = ()
     partitions: Sequence[int] = ()
     causes: Sequence[str] = ()
+    like: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,3 +239,5 @@ class Verdict:
     faults: Sequence[FaultReport] = ()
     records: Mapping[str, Any] = field(default_factory=dict)
     attempts: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
+    """what else was seen: it breaks nothing"""

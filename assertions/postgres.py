@@ -36,13 +36,15 @@ def drop_database(conninfo: str, name: str) -> None:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def sessions(conninfo: str, database: str) -> list[str]:
-    """Sessions of clients in ``database`` besides our own, one line each with process id, name, state and query."""
+def sessions(conninfo: str, database: str, besides: str = "") -> list[str]:
+    """Sessions of clients in ``database`` besides our own and those of the application ``besides``, one line each with
+    process id, name, state and query."""
     with _connect(conninfo) as connection:
         rows = connection.execute(
             "SELECT pid, application_name, coalesce(state, 'unknown'), left(query, 80) FROM pg_stat_activity"
-            " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY pid",
-            [database],
+            " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            " AND (%s = '' OR application_name <> %s) ORDER BY pid",
+            [database, besides, besides],
         ).fetchall()
     return [
         f"session {pid} ({name or 'no name'}), {state}: {' '.join(query.split())}" for pid, name, state, query in rows
@@ -56,6 +58,26 @@ def prepared_transactions(conninfo: str, database: str) -> list[Open]:
             "SELECT gid, prepared, owner FROM pg_prepared_xacts WHERE database = %s ORDER BY gid", [database]
         ).fetchall()
     return [Open("postgres", gid, "prepared", f"by {owner} at {prepared.isoformat()}") for gid, prepared, owner in rows]
+
+
+def count_rows(conninfo: str, database: str, column: str) -> dict[str, int]:
+    """Rows of each table of ``database`` that has a ``column`` of this name, by the table's name; views are none."""
+    with _connect(conninfo, dbname=database) as connection:
+        tables = connection.execute(
+            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = %s AND NOT a.attisdropped"
+            " WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2",
+            [column],
+        ).fetchall()
+        return {
+            name if schema == "public" else f"{schema}.{name}": _count(connection, sql.Identifier(schema, name))
+            for schema, name in tables
+        }
+
+
+def _count(connection: psycopg.Connection[Any], table: sql.Identifier) -> int:
+    row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def rollback_prepared(conninfo: str, database: str, gid: str) -> None:

@@ -1,43 +1,17 @@
-"""Set logic over Arrow tables in DuckDB: one statement, its tables by name, an Arrow table back."""
+"""Relations between what is true and what was observed, for any columns and key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from .model import Evidence
+from .model import Evidence, Expectation
+from .places import PLACES, batch_table
+from .sql import equal, quoted, select
+from .truth import PROVENANCE, versions
 
-BATCH_SCHEMA = pa.schema(
-    [("batch", pa.int64()), ("partition", pa.int32()), ("first_offset", pa.int64()), ("end_offset", pa.int64())]
-)
-
-SAME = " AND ".join(
-    f"o.{column} IS NOT DISTINCT FROM t.{column}" for column in ("key", "value", "event_time", "payload")
-)
-"""Whether observed row ``o`` says the same as true row ``t`` of its id; null is equal to null only."""
-
-PLACES = """
-SELECT a.id, a.partition, a."offset", a.committed, b.batch
-FROM acks a LEFT JOIN batches b
-  ON a.partition = b.partition AND a."offset" >= b.first_offset AND a."offset" < b.end_offset
-"""
-
-LOCATED = """
-SELECT p.batch, p.partition, p."offset", p.committed, f.*
-FROM found f LEFT JOIN places p ON f.id = p.id
-ORDER BY ALL NULLS LAST
-"""
-
-
-def select(statement: str, **tables: pa.Table) -> pa.Table:
-    """Run one SELECT over ``tables``."""
-    import duckdb  # not above: it takes a while to load, and most commands judge nothing
-
-    with duckdb.connect(":memory:") as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        return connection.sql(statement).to_arrow_table()
+__all__ = ["batch_table", "has_key", "listed", "locate", "other_columns", "places", "same", "select"]
 
 
 def places(evidence: Evidence) -> pa.Table:
@@ -45,15 +19,48 @@ def places(evidence: Evidence) -> pa.Table:
     return select(PLACES, acks=evidence.acks, batches=batch_table(evidence.batches))
 
 
-def batch_table(batches: Mapping[int, Mapping[int, tuple[int, int]]]) -> pa.Table:
-    rows = [
-        {"batch": batch, "partition": partition, "first_offset": first, "end_offset": end}
-        for batch, bounds in batches.items()
-        for partition, (first, end) in bounds.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=BATCH_SCHEMA)
-
-
 def locate(found: pa.Table, evidence: Evidence) -> pa.Table:
-    """``found`` (with a column id) with batch, partition, offset and committed, in the order of the input."""
-    return select(LOCATED, found=found, places=places(evidence))
+    """``found`` (with the job's key) with batch, partition, offset and committed, in the order of the input.
+
+    Rows that are told apart by id lie where the record of that id does, be it an aborted one; others where the
+    expectation's result says that they come from, if it does.
+    """
+    key = evidence.expectation.key
+    table = places(evidence) if key == ("id",) else _places_by_key(evidence)
+    statement = f"""
+        SELECT p.batch, p.partition, p."offset", p.committed, f.*
+        FROM found f LEFT JOIN places p ON {has_key("f", "p", key)}
+        ORDER BY ALL NULLS LAST
+    """
+    return select(statement, found=found, places=table)
+
+
+def has_key(one: str, other: str, key: Sequence[str]) -> str:
+    """Whether two rows have the same key; one without a key has the same as none."""
+    return " AND ".join(f"{one}.{quoted(name)} = {other}.{quoted(name)}" for name in key)
+
+
+def same(one: str, other: str, table: pa.Table) -> str:
+    """Whether two rows are equal in all columns of ``table``."""
+    return equal(one, other, table.column_names)
+
+
+def listed(row: str, names: Sequence[str], prefix: str = "") -> str:
+    """``t."a" AS "expected_a", ...`` for ``prefix`` ``expected_``."""
+    return ", ".join(f"{row}.{quoted(name)} AS {quoted(prefix + name)}" for name in names)
+
+
+def other_columns(table: pa.Table, expectation: Expectation) -> list[str]:
+    """All columns but those of the job's key."""
+    return [name for name in table.column_names if name not in expectation.key]
+
+
+def _places_by_key(evidence: Evidence) -> pa.Table:
+    result = versions(evidence.expectation, evidence.input)
+    types = {"partition": pa.int32(), "source_offset": pa.int64(), "batch": pa.int64()}
+    nothing = {name: pa.nulls(result.num_rows, types[name]) for name in PROVENANCE if name not in result.column_names}
+    for name, column in nothing.items():
+        result = result.append_column(name, column)
+    key = ", ".join(quoted(name) for name in evidence.expectation.key)
+    statement = f'SELECT {key}, partition, source_offset AS "offset", TRUE AS committed, batch FROM result'
+    return select(statement, result=result)

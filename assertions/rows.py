@@ -2,16 +2,16 @@
 
 A value is compared by its meaning, so that no sink is blamed for the type of a column. Forms that are accepted:
 
-========== ======================================================================================================
-id         int, a Decimal, float or text that is a whole number
-value      int, float, Decimal, numeric text
-event_time datetime (without a zone: UTC), ISO text with T or a blank, with or without fraction and zone, or a number
-           since 1970-01-01T00:00:00Z in seconds, milliseconds, microseconds or nanoseconds, told by its magnitude
-key        text, or bytes in UTF-8
-payload    as key
-========== ======================================================================================================
+========= =======================================================================================================
+int64     int, a Decimal, float or text that is a whole number
+double    int, float, Decimal, numeric text
+timestamp datetime (without a zone: UTC), ISO text with T or a blank, with or without fraction and zone, or a number
+          since 1970-01-01T00:00:00Z in seconds, milliseconds, microseconds or nanoseconds, told by its magnitude
+string    text, or bytes in UTF-8
+========= =======================================================================================================
 
-Null is accepted everywhere: a row without id is a phantom, any other null differs from the truth.
+The types are those of the truth's columns, given as ``schema``. Null is accepted everywhere: a row without its key is a
+phantom, any other null differs from the truth.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ import pyarrow as pa
 
 from .model import ROW_SCHEMA
 
-COLUMNS = tuple(ROW_SCHEMA.names)
-
 EPOCH = datetime(1970, 1, 1)
 
 UNITS = ((1e11, 1_000_000), (1e14, 1_000), (1e17, 1))
@@ -38,8 +36,8 @@ class RowError(ValueError):
     """A row that cannot be compared: one line naming the column, the value and the row."""
 
 
-def to_table(rows: Any) -> pa.Table:
-    """Rows as a table of ROW_SCHEMA; further columns are ignored.
+def to_table(rows: Any, schema: pa.Schema = ROW_SCHEMA) -> pa.Table:
+    """Rows as a table of ``schema``; further columns are ignored.
 
     ``rows``: mappings, an Arrow table, or a DataFrame that can give one (``toArrow`` of Spark, ``__arrow_c_stream__``
     of pandas and Polars). Raises RowError for a missing column and for a value that cannot be read.
@@ -47,22 +45,23 @@ def to_table(rows: Any) -> pa.Table:
     >>> to_table([{"id": "7", "key": "a", "value": "1.5", "event_time": 0, "payload": "b", "more": 1}]).to_pylist()
     [{'id': 7, 'key': 'a', 'value': 1.5, 'event_time': datetime.datetime(1970, 1, 1, 0, 0), 'payload': 'b'}]
     """
-    return _table(_row(number, row) for number, row in enumerate(_mappings(rows)))
+    return _table((_row(number, row, schema) for number, row in enumerate(_mappings(rows, schema))), schema)
 
 
-def rows_of_json(records: Iterable[Any]) -> pa.Table:
+def rows_of_json(records: Iterable[Any], schema: pa.Schema = ROW_SCHEMA) -> pa.Table:
     """Values of a topic as rows: JSON objects, as bytes or as records with such a ``value``.
 
     A field that is absent is null, as Spark's ``to_json`` leaves nulls out; RowError if no object of all has it. A
     value that is no JSON object, or that has a field which cannot be read, becomes a row of nulls with the value's text
-    as payload: a reader gets it, nobody wrote it, so it is a phantom.
+    in the last column of text (unless that is the first column, a key): a reader gets it, nobody wrote it, so it is a
+    phantom.
     """
     objects = [_object(getattr(record, "value", record)) for record in records]
     read = [found for found in objects if isinstance(found, dict)]
-    for column in COLUMNS:
+    for column in schema.names:
         if read and not any(column in found for found in read):
             raise RowError(f"column {column!r} is missing in every record: they have {_names(read[0])}")
-    return _table(_row_of_json(number, found) for number, found in enumerate(objects))
+    return _table((_row_of_json(number, found, schema) for number, found in enumerate(objects)), schema)
 
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
@@ -73,31 +72,29 @@ def same_rows(one: pa.Table, other: pa.Table) -> bool:
     return bool(one.sort_by(order).equals(other.select(one.column_names).sort_by(order)))
 
 
-def _table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, ROW_SCHEMA, strict=True)], ROW_SCHEMA
-    )
+def _table(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
 
 
-def _mappings(rows: Any) -> Iterator[Any]:
+def _mappings(rows: Any, schema: pa.Schema) -> Iterator[Any]:
     if hasattr(rows, "toArrow"):
         rows = rows.toArrow()
     elif not isinstance(rows, pa.Table) and hasattr(rows, "__arrow_c_stream__"):
         rows = pa.table(rows)
     if not isinstance(rows, pa.Table):
         return iter(rows)
-    for column in COLUMNS:
+    for column in schema.names:
         _require(column, rows.column_names, "the table")
-    return iter(rows.select(COLUMNS).to_pylist())
+    return iter(rows.select(schema.names).to_pylist())
 
 
-def _row(number: int, row: Any) -> tuple[Any, ...]:
+def _row(number: int, row: Any, schema: pa.Schema) -> tuple[Any, ...]:
     if not isinstance(row, Mapping):
         raise RowError(f"row {number} is {_shown(row)}: a row must be a mapping from column to value")
-    for column in COLUMNS:
+    for column in schema.names:
         _require(column, row, f"row {number}")
-    return tuple(_read(column, row[column], number) for column in COLUMNS)
+    return tuple(_read(field, row[field.name], number) for field in schema)
 
 
 def _require(column: str, names: Any, where: str) -> None:
@@ -105,13 +102,14 @@ def _require(column: str, names: Any, where: str) -> None:
         raise RowError(f"column {column!r} is missing in {where}: it has {_names(names)}")
 
 
-def _row_of_json(number: int, found: dict[str, Any] | str) -> tuple[Any, ...]:
+def _row_of_json(number: int, found: dict[str, Any] | str, schema: pa.Schema) -> tuple[Any, ...]:
     if isinstance(found, dict):
         try:
-            return tuple(_read(column, found.get(column), number) for column in COLUMNS)
+            return tuple(_read(field, found.get(field.name), number) for field in schema)
         except RowError:
             found = json.dumps(found, ensure_ascii=False)
-    return (None, None, None, None, found)
+    text = max((place for place, field in enumerate(schema) if pa.types.is_string(field.type)), default=0)
+    return tuple(found if place == text > 0 else None for place in range(len(schema)))
 
 
 def _object(value: Any) -> dict[str, Any] | str:
@@ -124,13 +122,14 @@ def _object(value: Any) -> dict[str, Any] | str:
     return found if isinstance(found, dict) else text
 
 
-def _read(column: str, value: Any, number: int) -> Any:
+def _read(field: pa.Field, value: Any, number: int) -> Any:
     if value is None:
         return None
+    reader, meant = READERS[field.type]
     try:
-        return READERS[column](value)
+        return reader(value)
     except (ValueError, TypeError, ArithmeticError):
-        raise RowError(f"column {column!r} of row {number} is {_shown(value)}: not {MEANT[column]}") from None
+        raise RowError(f"column {field.name!r} of row {number} is {_shown(value)}: not {meant}") from None
 
 
 def _integer(value: Any) -> int:
@@ -197,18 +196,10 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-READERS: Mapping[str, Callable[[Any], Any]] = {
-    "id": _integer,
-    "key": _text,
-    "value": _number,
-    "event_time": _time,
-    "payload": _text,
+READERS: Mapping[pa.DataType, tuple[Callable[[Any], Any], str]] = {
+    pa.int64(): (_integer, "a whole number of 64 bits"),
+    pa.float64(): (_number, "a number"),
+    pa.timestamp("us"): (_time, "a time (a datetime, ISO 8601 text, or a number since 1970)"),
+    pa.string(): (_text, "text"),
 }
-
-MEANT = {
-    "id": "a whole number of 64 bits",
-    "key": "text",
-    "value": "a number",
-    "event_time": "a time (a datetime, ISO 8601 text, or a number since 1970)",
-    "payload": "text",
-}
+"""How a value of each type of a truth's columns is read, and what it must be."""

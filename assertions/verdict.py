@@ -6,7 +6,7 @@ show: a fault did not land, the target did not come to rest, a reading failed. E
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,24 +15,34 @@ import pyarrow.compute as pc
 from .checkers import find_anomalies
 from .guarantees import guarantee_of, satisfies
 from .journal import hand_overs, task_attempts
-from .model import ROW_SCHEMA, Anomaly, Evidence, FaultReport, Guarantee, Outcome, Verdict
+from .model import Anomaly, Evidence, FaultReport, Guarantee, Outcome, Verdict
+from .notes import notes
 from .relations import places
 from .replay import examine
 from .rows import same_rows
 
-NEEDS_REST = frozenset({"lost"})
+NEEDS_REST = frozenset({"lost", "stale", "withdrawn", "unreadable"})
 """Anomalies that may yet heal while something of the job is under way: they count only once it has come to rest."""
 
+NEEDS_ENVIRONMENT = NEEDS_REST | {"stuck", "hanging"}
+"""Anomalies that the environment may have caused, where a part of it failed by itself."""
 
-def judge(evidence: Evidence) -> Verdict:
-    """The verdict on a trial. The same evidence gives the same verdict, at any time and place."""
+MET = frozenset({"duplicated", "phantom", "corrupted"})
+"""Anomalies that a reader met, whichever of the two readings had them."""
+
+
+def judge(evidence: Evidence, only: Collection[int] | None = None) -> Verdict:
+    """The verdict on a trial. The same evidence gives the same verdict, at any time and place.
+
+    ``only``: the numbers of the faults that are judged; None: all of the plan.
+    """
     observed = _observed(evidence)
-    anomalies = find_anomalies(evidence.truth, observed, evidence)
-    faults = [examine(number, evidence) for number in range(len(evidence.faults))]
+    anomalies = _anomalies(evidence, observed)
+    faults = [examine(number, evidence) for number in range(len(evidence.faults)) if only is None or number in only]
     unrest = _unrest(evidence)
     problems = [problem for _, problem in faults if problem] + _disobeyed(evidence) + unrest
-    counting = [anomaly for anomaly in anomalies if not unrest or anomaly.kind not in NEEDS_REST]
-    guarantee = guarantee_of(anomaly.kind for anomaly in counting)
+    counting = [anomaly for anomaly in anomalies if _counts(anomaly.kind, evidence, unrest)]
+    guarantee = guarantee_of(anomaly.like or anomaly.kind for anomaly in counting)
     outcome = _outcome(guarantee, evidence.claim, problems)
     return Verdict(
         outcome=outcome,
@@ -44,7 +54,27 @@ def judge(evidence: Evidence) -> Verdict:
         faults=[report for report, _ in faults],
         records=_records(evidence, observed),
         attempts=_attempts(evidence),
+        notes=notes(evidence),
     )
+
+
+def _anomalies(evidence: Evidence, observed: pa.Table) -> list[Anomaly]:
+    """Those of the last reading, and what a reader met in the one before it."""
+    found = {anomaly.kind: anomaly for anomaly in find_anomalies(evidence.truth, observed, evidence)}
+    for reading in evidence.readings[-2:-1]:
+        if reading.rows is not None and not same_rows(reading.rows, observed):
+            earlier = find_anomalies(evidence.truth, reading.rows, evidence)
+            met = [anomaly for anomaly in earlier if anomaly.kind in MET]
+            found |= {one.kind: one for one in met if one.kind not in found or one.count > found[one.kind].count}
+    return [found[kind] for kind in sorted(found)]
+
+
+def _counts(kind: str, evidence: Evidence, unrest: Sequence[str]) -> bool:
+    if kind in NEEDS_ENVIRONMENT and evidence.broken:
+        return False
+    if kind == "unreadable":
+        return unrest == _unreadable(evidence)
+    return not unrest or kind not in NEEDS_REST
 
 
 def _outcome(guarantee: Guarantee, claim: Guarantee, problems: Sequence[str]) -> Outcome:
@@ -58,15 +88,16 @@ def _observed(evidence: Evidence) -> pa.Table:
     for reading in reversed(evidence.readings):
         if reading.rows is not None:
             return reading.rows
-    return ROW_SCHEMA.empty_table()
+    return evidence.truth.schema.empty_table()
 
 
 def _unrest(evidence: Evidence) -> list[str]:
     """Why what was read may not be what readers will see."""
     settlement, reasons = evidence.settlement, []
-    if not settlement.input_committed and evidence.stuck is None:
+    if not settlement.input_committed and (evidence.stuck is None or evidence.broken):
         reasons.append("the job has not committed all its input")
     reasons += [f"not settled: {unmet}" for unmet in settlement.unmet]
+    reasons += [f"failed by itself: {part}" for part in evidence.broken if part not in settlement.unmet]
     reasons += _unreadable(evidence)
     return reasons
 

@@ -1,19 +1,34 @@
 """The seeded input: which rows are written, in which transactions, to which partitions and offsets.
 
-Everything here is computed, nothing is read: the plan of a workload and the ground truth follow from the seed alone.
+Everything here is computed, nothing is read: the plan of a workload follows from its arguments alone.
 
 How batches are cut. Spark's ``maxOffsetsPerTrigger`` counts *offsets*, so aborted records and the control marker that
 ends a transaction in a partition count too, and it shares them out in proportion to what each partition still holds
 (``KafkaMicroBatchStream.rateLimit``, simulated by :meth:`Workload.batch_bounds`). The layout makes every partition
-equally long, so that each batch takes one *window* of each, and each window is two cycles::
+equally long, so that each batch takes one *window* of each, and each window is two cycles of the same length::
 
     cycle:   c visible, marker, a aborted, marker        c + a + 2 offsets
     window:  cycle, cycle                                one partition's share of a batch
 
-In the *quiet* batch (number 3, where there are as many) partition 1 has aborted records only: a task without rows. The
-stretch goes on through the first cycle of the next window, and every window ends with aborted records, so that a cut
-that falls a few offsets beside the plan leaves that batch as it is. The last cycle is a little shorter: the last batch
-takes all the rest, and no tiny one follows.
+Batches differ in size all the same, because the aborted records fill what the visible ones leave. By ``rows``:
+
+========= ==========================================================================================
+batch 0   half as many
+batch 1   as many
+quiet     as many in each partition, but partition 1 has aborted records only: a task without rows
+the last  of four and more batches a single row
+others    twice as many, or a quarter
+========= ==========================================================================================
+
+The quiet stretch (in batch 3, where there are as many) goes on through the first cycle of the next window, and every
+window ends with aborted records, so that a cut that falls a few offsets beside the plan leaves that batch as it is. The
+last cycle is a little shorter: the last batch takes all the rest, and no tiny one follows.
+
+The rows are unkind on purpose, so that no sink looks right because its input was easy: ids are not in the order of
+writing, event times are late by up to 100 s, and rows with different ids may have the same time, the same key and
+value, or everything in common. A key has many events, in several batches, but always in one partition. Texts are empty,
+long or not ASCII. Against false alarms nothing is null, values are multiples of 1/8, times whole milliseconds, no text
+holds a control character, and each id, however large, is exact as a double.
 """
 
 from __future__ import annotations
@@ -21,7 +36,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -39,6 +54,16 @@ QUIET_PARTITION = 1
 EPOCH = datetime(2026, 1, 1)
 
 CUSTOMERS = ("Åsa", "Łukasz", "Zoë", "O'Neil", "李雷", "Søren, Jr.", 'Ana "Nana" Cruz', "Ивáн")
+
+NUMBERS = 4
+"""Keys of a customer in each partition."""
+
+SMALL_IDS = 10**6
+
+LARGE_IDS = 2**62
+
+LATE = 400
+"""An event is late by less than so many ticks of 250 ms; one tick passes in four records."""
 
 PHRASES = ("paid, in full", 'said "yes"', "naïve café", "it's late", "半分", "50 % off", "a;b|c\\d", "fin 🙂")
 
@@ -65,12 +90,12 @@ class Transaction:
 class Workload:
     """A deterministic input: the same arguments give the same rows, transactions and batches.
 
-    ``partitions`` of the source topic; ``batches`` that the job is to cut; ``rows``: visible rows of a full batch
-    (rounded up to fill each partition and cycle evenly; the quiet batch has the share of one partition less).
+    ``partitions`` of the source topic; ``batches`` that the job is to cut; ``rows``: visible rows of batch 1 (rounded
+    up to fill each partition and cycle evenly), by which the other batches are measured: see the module's table.
 
     >>> workload = Workload(seed=7)
     >>> workload.max_offsets_per_trigger, len(workload.batch_bounds())
-    (271, 5)
+    (529, 5)
 
     Raises ValueError, one line naming the argument, its value and what would be valid.
     """
@@ -91,18 +116,25 @@ class Workload:
         sizes = {"seed": self.seed, "partitions": self.partitions, "batches": self.batches, "rows": self.rows}
         return sizes | {"max_offsets_per_trigger": self.max_offsets_per_trigger}
 
-    @property
-    def visible_per_cycle(self) -> int:
-        return math.ceil(self.rows / (self.partitions * CYCLES))
+    @cached_property
+    def _largest(self) -> int:
+        """Visible rows of the fullest cycle of all."""
+        return max(self._full(batch) for batch in range(self.batches))
 
     @property
     def aborted_per_cycle(self) -> int:
-        return max(1, self.visible_per_cycle // 5)
+        """So many at least: where fewer rows are visible, more are aborted."""
+        return max(1, self._largest // 5)
+
+    @property
+    def _cycle(self) -> int:
+        """Offsets of a cycle in each partition, markers included."""
+        return self._largest + self.aborted_per_cycle + 2
 
     @property
     def window(self) -> int:
-        """Offsets that a full batch takes of each partition, markers included."""
-        return CYCLES * (self.visible_per_cycle + self.aborted_per_cycle + 2)
+        """Offsets that a batch takes of each partition, markers included."""
+        return CYCLES * self._cycle
 
     @property
     def max_offsets_per_trigger(self) -> int:
@@ -115,17 +147,21 @@ class Workload:
         """The batch in which one partition has aborted records only; None if there is but one batch or partition."""
         return min(3, self.batches - 1) if min(self.batches, self.partitions) > 1 else None
 
+    @property
+    def single_batch(self) -> int | None:
+        """The batch of a single row, the last; None where there are fewer than four batches."""
+        return self.batches - 1 if self.batches > 3 else None
+
     def transactions(self) -> Iterator[Transaction]:
-        """The transactions in the order of writing; ids count up from 0 over all rows, the aborted ones included."""
-        rows = _rows(self.seed)
+        """The transactions in the order of writing. Ids are unique over all rows, the aborted ones included."""
+        rows = _Rows(self.seed, self.partitions)
         for cycle in range(self.batches * CYCLES):
-            quiet = self._is_quiet(cycle)
-            visible, aborted = self._visible(cycle), self.aborted_per_cycle
-            loud = [p for p in range(self.partitions) if not (quiet and p == QUIET_PARTITION)]
-            yield _transaction(True, dict.fromkeys(loud, visible), rows)
-            # A transaction leaves no marker in a partition it did not write to: one more record makes up for it.
-            fill = {QUIET_PARTITION: visible + 1 + aborted} if quiet else {}
-            yield _transaction(False, dict.fromkeys(range(self.partitions), aborted) | fill, rows)
+            if cycle == min(1, self.batches - 1) * CYCLES:
+                rows.next_id_is_zero()
+            visible = {p: self._visible(cycle, p) for p in range(self.partitions)}
+            if any(visible.values()):
+                yield _transaction(True, visible, rows.next)
+            yield _transaction(False, {p: self._aborted(cycle, count) for p, count in visible.items()}, rows.next)
 
     def batch_bounds(self) -> dict[int, dict[int, tuple[int, int]]]:
         """``{batch: {partition: (first offset, end offset)}}`` as Spark will cut them, from offset 0 of each."""
@@ -153,13 +189,33 @@ class Workload:
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        cycle = self.visible_per_cycle + self.aborted_per_cycle + 2
-        shorter = self.visible_per_cycle - self._visible(self.batches * CYCLES - 1)
-        return (self.batches * CYCLES * cycle - shorter,) * self.partitions
+        return (self.batches * self.window - self._shorter,) * self.partitions
 
-    def _visible(self, cycle: int) -> int:
+    @property
+    def _shorter(self) -> int:
+        """Offsets that the last cycle lacks."""
+        return (self.aborted_per_cycle - 1) // 2
+
+    def _full(self, batch: int) -> int:
+        """Visible rows of each partition in each cycle of a batch, but for the single and the quiet ones."""
+        return math.ceil(self.rows * self._factor(batch) / (self.partitions * CYCLES))
+
+    def _factor(self, batch: int) -> float:
+        if batch == 0 and self.batches > 1:
+            return 0.5
+        if batch in (0, 1, self.quiet_batch):
+            return 1
+        return 2 if batch % 2 == 0 else 0.25
+
+    def _visible(self, cycle: int, partition: int) -> int:
+        if cycle // CYCLES == self.single_batch:
+            return int(partition == 0 and cycle % CYCLES == 0)
+        return 0 if partition == QUIET_PARTITION and self._is_quiet(cycle) else self._full(cycle // CYCLES)
+
+    def _aborted(self, cycle: int, visible: int) -> int:
+        """What fills a cycle in a partition. A transaction leaves no marker where it did not write."""
         last = cycle == self.batches * CYCLES - 1
-        return self.visible_per_cycle - (self.visible_per_cycle // 10 if last else 0)
+        return self._cycle - visible - (2 if visible else 1) - (self._shorter if last else 0)
 
     def _is_quiet(self, cycle: int) -> bool:
         if self.quiet_batch is None:
@@ -180,8 +236,8 @@ def rate_limit(limit: int, begin: Mapping[int, int], end: Mapping[int, int]) -> 
     return until
 
 
-def truth(workload: Workload) -> pa.Table:
-    """The ground truth (ROW_SCHEMA): the rows of committed transactions, each once, from the seed alone."""
+def committed_rows(workload: Workload) -> pa.Table:
+    """The rows of committed transactions (ROW_SCHEMA), each once, in the order of writing."""
     rows = [row for txn in workload.transactions() if txn.commit for _, row in txn.records]
     columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), ROW_SCHEMA, strict=True)]
     return pa.table(columns, ROW_SCHEMA)
@@ -193,25 +249,73 @@ def encode(row: Row) -> bytes:
     return json.dumps(row._asdict() | {"event_time": time}, ensure_ascii=False).encode()
 
 
-def _transaction(commit: bool, counts: Mapping[int, int], rows: Iterator[Row]) -> Transaction:
+def _transaction(commit: bool, counts: Mapping[int, int], row_of: Callable[[int], Row]) -> Transaction:
     """``counts[partition]`` records each, the partitions taking turns."""
     turns = range(max(counts.values()))
     order = [partition for turn in turns for partition, count in counts.items() if turn < count]
-    return Transaction(commit, tuple((partition, next(rows)) for partition in order))
+    return Transaction(commit, tuple((partition, row_of(partition)) for partition in order))
 
 
-def _rows(seed: int) -> Iterator[Row]:
+class _Rows:
     """Endless rows. Only ``random()`` is drawn from: of all methods, its sequence alone is promised to stay the same
     from one Python version to the next."""
-    draw = random.Random(f"onceproof {seed}").random
-    row = 0
-    while True:
-        customer = CUSTOMERS[int(draw() * len(CUSTOMERS))]
-        yield Row(
-            id=row,
-            key=f"{customer}-{int(draw() * 1000)}",
-            value=int(draw() * 160_000 - 80_000) / 8,
-            event_time=EPOCH + timedelta(milliseconds=row * 250 + int(draw() * 250)),
-            payload=f"{PHRASES[int(draw() * len(PHRASES))]} #{int(draw() * 1_000_000):06d}",
-        )
-        row += 1
+
+    def __init__(self, seed: int, partitions: int) -> None:
+        self._draw = random.Random(f"onceproof {seed}").random
+        self._partitions = partitions
+        self._number = 0
+        self._ids = {0}
+        self._last: dict[int, Row] = {}
+        self._zero = False
+
+    def next_id_is_zero(self) -> None:
+        self._zero = True
+
+    def next(self, partition: int) -> Row:
+        """The next row of a partition. Every sixteenth repeats the one before it there, under an id of its own."""
+        again = self._last.get(partition) if self._one_in(16) else None
+        row = again._replace(id=self._id()) if again else self._new(partition)
+        self._number += 1
+        self._last[partition] = row
+        return row
+
+    def _new(self, partition: int) -> Row:
+        return Row(self._id(), self._key(partition), self._value(), self._time(), self._payload())
+
+    def _id(self) -> int:
+        if self._zero:
+            self._zero = False
+            return 0
+        found = 0
+        while found in self._ids:
+            found = self._below(LARGE_IDS if self._one_in(16) else SMALL_IDS)
+        self._ids.add(found)
+        return found
+
+    def _key(self, partition: int) -> str:
+        """The number is the partition's own, modulo their count."""
+        customer = CUSTOMERS[self._below(len(CUSTOMERS))]
+        return f"{customer}-{partition + self._partitions * self._below(NUMBERS)}"
+
+    def _value(self) -> float:
+        """Mostly one of few around zero, so that a key meets it again."""
+        spread = 160_000 if self._one_in(4) else 16
+        return (self._below(spread + 1) - spread // 2) / 8
+
+    def _time(self) -> datetime:
+        tick = self._number // 4 - self._below(LATE)
+        return EPOCH + timedelta(milliseconds=tick * 250 + (self._below(250) if self._one_in(4) else 0))
+
+    def _payload(self) -> str:
+        if self._one_in(16):
+            return ""
+        phrase = PHRASES[self._below(len(PHRASES))]
+        if self._one_in(32):
+            return " / ".join([phrase] * (200 + self._below(200)))
+        return phrase if self._one_in(8) else f"{phrase} #{self._below(1_000_000):06d}"
+
+    def _below(self, end: int) -> int:
+        return int(self._draw() * end)
+
+    def _one_in(self, count: int) -> bool:
+        return self._draw() * count < 1

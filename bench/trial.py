@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from onceproof.harness.session import DEFAULT_MASTER, Place, Request, Session
-from onceproof.harness.spec import TrialResult
+from onceproof.harness.session import DEFAULT_MASTER, EnvironmentOptions, Request, Session
+from onceproof.harness.trial.spec import TrialResult
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -26,7 +26,7 @@ COUNTED = 3
 
 def measure(env: str, sinks: Sequence[str]) -> dict[str, list[TrialResult]]:
     """The warm trials of each sink, the column's title being the key."""
-    with tempfile.TemporaryDirectory() as runs, Session(Place(env=env, runs=Path(runs))) as session:
+    with tempfile.TemporaryDirectory() as runs, Session(EnvironmentOptions(env=env, runs=Path(runs))) as session:
         return {
             f"{sink}, {env}": [session.trial(Request(sink, FAULT)) for _ in range(COUNTED + 1)][1:] for sink in sinks
         }

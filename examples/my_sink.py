@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow.parquet as parquet
 
@@ -11,8 +12,9 @@ SERVICES = ("directory",)
 
 def write_batch(df, batch_id, target):
     file = Path(target.directory) / f"{batch_id}.parquet"
-    parquet.write_table(df.toArrow(), f"{file}.tmp")
-    os.replace(f"{file}.tmp", file)
+    draft = f"{file}.{uuid4().hex}.tmp"
+    parquet.write_table(df.toArrow(), draft)
+    os.replace(draft, file)
 
 
 def read(target):

@@ -9,6 +9,7 @@ Traceback (most recent call last):
 onceproof.faults.errors.PlanError: plan, line 1, column 1: no phase is called sink.comit: did you mean sink.commit? ...
 """
 
+from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
 from .catalogue import (
     ACTIONS,
     ALWAYS_REPORTED,
@@ -24,12 +25,14 @@ from .catalogue import (
     phases_of,
     render_actions,
     render_catalogue,
+    required_steps,
     shape_of,
 )
 from .errors import PlanError
+from .handlers import calls_at, errors_at
 from .injector import Injector
 from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
-from .model import Action, Edge, Fault, Moment, Plan, Point, Value
+from .printing import format_place
 from .resolve import ResolvedPlan, resolve
 
 __all__ = [
@@ -54,8 +57,11 @@ __all__ = [
     "Value",
     "action_named",
     "argument",
+    "calls_at",
+    "errors_at",
     "format_action",
     "format_fault",
+    "format_place",
     "format_plan",
     "format_point",
     "parse",
@@ -64,6 +70,7 @@ __all__ = [
     "phases_of",
     "render_actions",
     "render_catalogue",
+    "required_steps",
     "resolve",
     "shape_of",
 ]

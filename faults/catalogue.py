@@ -1,7 +1,7 @@
 """The catalogue: which phases and actions there are, and which phases a sink has.
 
->>> [action.name for action in ACTIONS]
-['delay', 'fail', 'kill', 'partition', 'pause', 'restart', 'resume']
+>>> {"kill", "pause", "restart"} <= {action.name for action in ACTIONS}
+True
 >>> PHASES[0].name, PHASES[0].edges
 ('query.start', ('before',))
 """
@@ -14,16 +14,16 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from ..plans import Action, Edge, Fault, Value
 from . import actions, phases
-from .declarations import PLACES, SINKS, ActionSpec, Parameter, Phase, Sinks
-from .model import Action, Edge, Value
+from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
 from .shape import UNKNOWN, SinkShape, lines_of, shape_of
 
 __all__ = [
     "ACTIONS",
     "ALWAYS_REPORTED",
     "PHASES",
-    "PLACES",
+    "PROCESS_KINDS",
     "UNKNOWN",
     "ActionSpec",
     "Parameter",
@@ -37,6 +37,8 @@ __all__ = [
     "phases_of",
     "render_actions",
     "render_catalogue",
+    "required_steps",
+    "restart_delay",
     "shape_of",
 ]
 
@@ -63,8 +65,8 @@ def _in_protocol_order() -> tuple[Phase, ...]:
 PHASES: tuple[Phase, ...] = _in_protocol_order()
 """Every phase, in the order of the protocol."""
 
-ACTIONS: tuple[ActionSpec, ...] = tuple(_declared(actions, "ACTION"))
-"""Every action, by name."""
+ACTIONS: tuple[ActionSpec, ...] = tuple(map(check_spec, _declared(actions, "ACTION")))
+"""Every action, by name. One that must leave nothing behind is refused (TypeError)."""
 
 ALWAYS_REPORTED: frozenset[tuple[str, Edge]] = frozenset(
     {
@@ -93,8 +95,14 @@ def action_named(name: str) -> ActionSpec:
 
 def argument(action: Action, name: str) -> Value | None:
     """An argument of an action as written, else its declared default. Raises KeyError for a name it does not take."""
-    declared = {parameter.name: parameter for parameter in action_named(action.name).arguments}
-    return action.arguments.get(name, declared[name].default)
+    return action_named(action.name).value(action, name)
+
+
+def restart_delay(fault: Fault, target: str | None) -> float:
+    """Seconds from a death of ``target`` by this fault to its restart, as another action of the fault sets it."""
+    amending = [(action, action_named(action.name)) for action in fault.actions if action.target == target]
+    delays = [spec.seconds(action, spec.restart_delay) for action, spec in amending if spec.restart_delay]
+    return delays[-1] if delays else 0.0
 
 
 def has_phase(shape: SinkShape, phase: Phase) -> bool:
@@ -103,7 +111,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "every": True,
         "v2": shape.v2,
         "kafka-transactions": shape.kafka_transactions,
-        "python": bool(shape.lines) and (shape.foreach_batch or shape.python_source),
+        "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
     }
     return shape.unknown or having[phase.sinks]
 
@@ -113,6 +121,22 @@ def phases_of(shape: SinkShape) -> list[tuple[Phase, tuple[Edge, ...]]]:
     return [(phase, phase.edges) for phase in PHASES if has_phase(shape, phase)]
 
 
+def required_steps(shape: SinkShape) -> frozenset[tuple[str, Edge | None]]:
+    """The steps that each batch of a sink of this kind goes through: a trace that lacks one was not seen whole.
+
+    ``query.start`` is once for each run instead. ``("line", None)`` stands for any line of the sink's code. Of a sink
+    of which nothing is known only what every sink has is required; ``task.row`` depends on the number of rows.
+    """
+    steps: set[tuple[str, Edge | None]] = {
+        (phase.name, edge) for phase in PHASES if phase.sinks == "every" for edge in phase.edges
+    }
+    if shape.v2:
+        steps |= {(name, edge) for name in ("task.commit", "sink.commit") for edge in phase_named(name).edges}
+    if not shape.unknown and has_phase(shape, phase_named("line")):
+        steps.add(("line", None))
+    return frozenset(steps)
+
+
 def render_catalogue(shape: SinkShape = UNKNOWN) -> list[dict[str, Any]]:
     """The phases (of one sink, else all) as rows for people: words and lists of words, ready for JSON."""
     return [
@@ -120,7 +144,7 @@ def render_catalogue(shape: SinkShape = UNKNOWN) -> list[dict[str, Any]]:
             "name": phase.name,
             "edges": list(phase.edges),
             "selectors": [parameter.name for parameter in phase.selectors],
-            "where": PLACES[phase.where],
+            "where": PROCESS_KINDS[phase.where],
             "sinks": SINKS[phase.sinks],
             "meaning": phase.meaning,
             "two_phase_commit": phase.two_phase,

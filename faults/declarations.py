@@ -6,16 +6,19 @@ A family of phases is a file in ``phases/`` with a tuple ``PHASES``; an action i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from .model import Edge, Value
+from ..plans import Action, Edge, Value
+from ..requirements import Requirement
+from .capabilities import Scene
 
-Place = Literal["driver", "executor", "broker", "python"]
+ProcessKind = Literal["driver", "executor", "broker", "python"]
 Sinks = Literal["every", "v2", "kafka-transactions", "python"]
-Kind = Literal["number", "text", "duration", "class"]
+Kind = Literal["number", "text", "duration", "class", "flag"]
 
-PLACES: dict[Place, str] = {
+PROCESS_KINDS: dict[ProcessKind, str] = {
     "driver": "driver JVM",
     "executor": "executor JVM",
     "broker": "broker",
@@ -36,8 +39,10 @@ class Parameter:
     """A selector of a phase (``batch=1``) or an argument of an action (``after=2s``).
 
     ``kind`` says how its value is written: a whole number of at least ``minimum``, text (bare or quoted; one of
-    ``choices`` if there are any), a duration (``300ms``, ``2s``, ``1.5s``, ``2m``; in seconds as a float once read), or
-    the dotted name of a Python class. ``default`` holds where it is left out.
+    ``choices`` if there are any), a duration (``300ms``, ``2s``, ``1.5s``, ``2m``; in seconds as a float once read),
+    the dotted name of a Python class, or ``true`` or ``false``. ``default`` holds where it is left out. An argument may
+    be given only where a thread of ``stopped_in`` is stopped; ``elsewhere`` ends the sentence that refuses it ("...,
+    where ...").
     """
 
     name: str
@@ -47,6 +52,8 @@ class Parameter:
     choices: tuple[str, ...] = ()
     required: bool = False
     default: Value | None = None
+    stopped_in: tuple[ProcessKind, ...] = ("driver", "executor", "broker", "python")
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,47 +63,100 @@ class Phase:
     ``edges`` is empty for a line. ``selectors`` are in the order in which they are printed. ``two_phase`` is the step's
     name in the words of two-phase commit, ``source`` the class and method whose call it is. ``step`` orders the
     catalogue along the protocol. ``serves_worker``: a Python worker serves the task that is parked here, if the sink
-    has Python code in its tasks.
+    has Python code in its tasks. ``sweep`` are the actions by which a certification strikes here.
     """
 
     name: str
     edges: tuple[Edge, ...]
     selectors: tuple[Parameter, ...]
-    where: Place
+    where: ProcessKind
     sinks: Sinks
     meaning: str
     two_phase: str
     source: str
     step: int
     serves_worker: bool = False
+    sweep: tuple[Action, ...] = ()
+
+
+Effect = Callable[[Action, Scene], str]
+"""Does an action or a part of it; returns in a few words what was done once that is confirmed, raises if it failed."""
 
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """What can be done while a thread is stopped at a point.
+    """What can be done while a thread is stopped at a point, how, and what it must leave behind.
 
-    ``targets`` is empty for an action on the stopped thread itself. ``positional`` names the argument that may be
-    written without its name. Of ``exactly_one``, which may name ``until`` besides arguments, one must be given.
-    ``places`` are those in which a thread may be stopped for it; ``moment`` says whether it can be done ``at(3s)``,
-    where no thread is stopped. ``follows`` is the action on the same target that must come before it:
-    in the same fault if ``same_fault``, else anywhere in the plan. ``network`` says that it acts on the network between
-    machines, which only some environments have.
+    ``act`` does it. ``targets`` is empty for an action on the stopped thread itself. ``positional`` names the argument
+    that may be written without its name. Of ``exactly_one``, which may name ``until`` besides arguments, one must be
+    given. A thread may be stopped for it in a process of ``stopped_in``; ``moment`` says whether it can be done
+    ``at(3s)``, where no thread is stopped. ``network`` says that it acts on the network between machines, which only
+    some environments have.
+
+    ``requires``: what must be in the journal afterwards; of those for the target, the first that holds at the step
+    where the action struck. Every target needs one for every step: what leaves no trace proves nothing.
+    ``follows`` is the action on the same target that must come before it: in the same fault if ``same_fault``, else
+    anywhere in the plan; one that ``counts_as`` it will do. One that ``amends`` what it follows only sets how that goes
+    on, and has no effect of its own to require; ``restart_delay`` names the argument that delays the restart.
+
+    With ``until POINT``, or if it ``lets_go``, the action has two parts: ``act`` while the thread is stopped, then
+    the thread goes on, and ``end`` at that point, or at once. ``runs_on``: what it ends may get further than the point
+    before it is dead, so that what is required is that of its last report.
+
+    ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
+    ``takes_broker_away``: on these targets clients lose a broker for a while.
     """
 
     name: str
     meaning: str
     example: str
+    act: Effect
+    requires: tuple[Requirement, ...] = ()
     targets: tuple[str, ...] = ()
     arguments: tuple[Parameter, ...] = ()
     positional: str | None = None
     exactly_one: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ("driver", "executor", "broker", "python")
+    stopped_in: tuple[ProcessKind, ...] = ("driver", "executor", "broker", "python")
     moment: bool = True
     follows: str | None = None
     same_fault: bool = False
+    counts_as: str | None = None
+    amends: bool = False
+    restart_delay: str | None = None
+    end: Effect | None = None
+    lets_go: bool = False
+    runs_on: bool = False
     network: bool = False
+    self_inflicted: tuple[str | None, ...] = ()
+    takes_broker_away: tuple[str, ...] = ()
 
     @property
     def takes_until(self) -> bool:
         """Whether ``until POINT`` may follow the action."""
         return "until" in self.exactly_one
+
+    def required_of(self, target: str | None) -> tuple[Requirement, ...]:
+        """What the action on ``target`` must leave behind, by steps."""
+        return tuple(one for one in self.requires if not one.targets or target in one.targets)
+
+    def value(self, action: Action, name: str) -> Value | None:
+        """An argument as written, else its default. Raises KeyError for a name that the action does not take."""
+        declared = {parameter.name: parameter for parameter in self.arguments}
+        return action.arguments.get(name, declared[name].default)
+
+    def seconds(self, action: Action, name: str) -> float:
+        """A duration among the arguments, in seconds."""
+        return float(self.value(action, name) or 0.0)
+
+
+def check_spec(spec: ActionSpec) -> ActionSpec:
+    """The declaration, if it can be used. Raises TypeError, one line, which names what it lacks."""
+    if (spec.takes_until or spec.lets_go) and spec.end is None:
+        raise TypeError(f"action {spec.name} goes on after the stopped thread does, and declares no end")
+    if spec.amends and not (spec.follows and spec.same_fault):
+        raise TypeError(f"action {spec.name} amends another one of its fault, and declares none that it follows there")
+    for target in () if spec.amends else spec.targets or (None,):
+        if not any(one.everywhere for one in spec.required_of(target)):
+            on = f" on {target}" if target else ""
+            raise TypeError(f"action {spec.name}{on} declares no requirement that holds at every step: see requires")
+    return spec

@@ -24,24 +24,23 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
-from .actuator import Actuator
-from .catalogue import argument
+from ..plans import Action, ActionReference, Fault, Moment, Plan
+from .capabilities import Actuator, InjectionError, Scene
+from .catalogue import action_named, restart_delay
+from .declarations import ActionSpec
 from .matching import Counter
-from .model import Action, Fault, Moment, Plan
-from .printing import format_action, format_fault
-from .report import Batches, Malformed, process_of, read_message, to_point
+from .printing import format_action, format_fault, format_point
+from .report import Batches, Malformed, Stages, process_of, read_message, to_point
 
 Record = Callable[[str, Mapping[str, Any]], None]
 Observe = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 GO_ON = b"G"
 FAIL = b"F"
+HOLD_WAIT = 5.0
+"""Seconds that a fault which is reached waits for the thread that it is to hold: tasks begin at about the same time."""
 LONGEST = 64 * 1024
 """Bytes of a report, at most."""
-
-
-class InjectionError(Exception):
-    """An action could not be carried out: the trial is inconclusive."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class FaultStatus:
 @dataclass
 class _Armed:
     """A fault with its counters. ``over`` is set when its actions are done, given up, or never to come; ``held`` is the
-    number of threads that it holds."""
+    number of threads that it holds, ``has_held`` is set once it has held one."""
 
     index: int
     fault: Fault
@@ -69,6 +68,7 @@ class _Armed:
     status: FaultStatus
     over: threading.Event = field(default_factory=threading.Event)
     held: int = 0
+    has_held: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass
@@ -79,6 +79,61 @@ class _Awaited:
     seen: threading.Event = field(default_factory=threading.Event)
     acted: threading.Event = field(default_factory=threading.Event)
     given_up: bool = False
+
+
+_Thrower = tuple[str, ...]
+"""The process, thread, file and line of a line that raises."""
+
+
+@dataclass
+class _ParkedThread:
+    """The thread that waits for its answer; implements :class:`.capabilities.Thread`.
+
+    ``told_to_raise``: what it was ordered to do is confirmed by the probe that does it.
+    """
+
+    closing: threading.Event
+    answer: bytes = GO_ON
+    told_to_raise: bool = False
+
+    def keep(self, seconds: float) -> None:
+        if self.closing.wait(seconds):
+            raise InjectionError(f"the trial ended before {seconds:g} s were over")
+
+    def fail(self, order: Mapping[str, Any] | None = None) -> None:
+        self.told_to_raise = order is not None
+        self.answer = FAIL if order is None else FAIL + json.dumps(order).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The ``number``-th action of a fault, and where it is done."""
+
+    armed: _Armed
+    number: int
+    thread: _ParkedThread
+    scene: Scene
+
+    @property
+    def action(self) -> Action:
+        return self.armed.fault.actions[self.number]
+
+    @property
+    def spec(self) -> ActionSpec:
+        return action_named(self.action.name)
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether the thread goes on before the action is over."""
+        return self.spec.lets_go or self.action.until is not None
+
+    @property
+    def process(self) -> str | None:
+        """The process whose thread is parked."""
+        return self.scene.point.get("process")
+
+    def as_fields(self) -> dict[str, Any]:
+        return ActionReference(self.armed.index, self.number).as_fields() | {"action": format_action(self.action)}
 
 
 class Injector:
@@ -96,6 +151,7 @@ class Injector:
         record: Record,
         observe: Observe | None = None,
         host: str = "127.0.0.1",
+        hold_wait: float = HOLD_WAIT,
     ) -> None:
         self.plan = plan
         self.host = host
@@ -106,9 +162,12 @@ class Injector:
         self._actuator = actuator
         self._record = record
         self._observe = observe
+        self._hold_wait = hold_wait
         self._armed = tuple(_arm(index, fault) for index, fault in enumerate(plan.faults))
         self._awaited: list[_Awaited] = []
+        self._raising: dict[_Thrower, _Step] = {}
         self._batches = Batches()
+        self._stages = Stages()
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._acting = 0
@@ -237,10 +296,31 @@ class Injector:
             self._record("probe.refused", {"detail": detail})
 
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
-        """``probe.hello``, or ``probe.error``: something that a probe could not do as asked."""
+        """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
+        ``probe.not_raised``: what became of a ``fail`` at a line."""
         shown = {name: value for name, value in fields.items() if name in ("role", "error", "phase", "file", "line")}
         with self._lock:
             self._record(event, {**shown, "process": process_of(fields)})
+            thrower = _thrower({**fields, "process": process_of(fields)})
+            ordered = self._raising.pop(thrower, None) if event in ("probe.raised", "probe.not_raised") else None
+        if ordered is not None:
+            self._raised(event, str(fields.get("error")), ordered)
+
+    def _raised(self, event: str, error: str, step: _Step) -> None:
+        """An exception at a line is confirmed by the probe that raised it."""
+        armed, point = step.armed, step.scene.point
+        place = f"{point.get('file')}:{point.get('line')}"
+        if event == "probe.raised":
+            self._confirmed(step, f"line {place} raised {error}")
+            if armed.status.error is None and not self._has_to_raise(armed):
+                self._over(armed, confirmed=True)
+        else:
+            self._failed(step, InjectionError(f"line {place} raised {error} itself: it has not been executed"))
+
+    def _has_to_raise(self, armed: _Armed) -> bool:
+        """Whether a line has yet to raise what the fault ordered."""
+        with self._lock:
+            return any(step.armed is armed for step in self._raising.values())
 
     def _went_wrong(self, error: str) -> None:
         with self._lock:
@@ -251,7 +331,7 @@ class Injector:
 
     def _point(self, fields: Mapping[str, Any]) -> bytes:
         with self._lock:
-            point = to_point(fields, self._batches)
+            point = to_point(fields, self._batches, self._stages)
         if point is None:
             return GO_ON
         point.update(self._observed(point))
@@ -292,6 +372,7 @@ class Injector:
         with self._lock:
             self._held += 1
             armed.held += 1
+            armed.has_held.set()
             self._record("hold", {"fault": armed.index, "process": point.get("process"), "point": point})
         armed.over.wait()
         with self._lock:
@@ -303,41 +384,61 @@ class Injector:
 
     def _fire_all(self, fires: list[_Armed], point: Mapping[str, Any]) -> bytes:
         """Carry out what the point set off, while its thread is parked; returns its answer."""
-        answer = GO_ON
+        thread = _ParkedThread(self._closing)
         for armed in fires:
-            answer = self._fire(armed, point) or answer
-        return answer
+            self._fire(armed, point, thread)
+        return thread.answer
 
-    def _fire(self, armed: _Armed, point: Mapping[str, Any]) -> bytes | None:
+    def _fire(self, armed: _Armed, point: Mapping[str, Any], thread: _ParkedThread) -> None:
         process = point.get("process")
         with self._lock:
             armed.status = replace(armed.status, reached=True, process=process)
             reached = {"fault": armed.index, "text": armed.status.text, "process": process, "point": point}
             self._record("fault.reached", reached)
-        return self._carry_out(armed, point, armed.fault.actions)
+        if self._holds(armed):
+            self._carry_out(armed, point, thread)
+
+    def _holds(self, armed: _Armed) -> bool:
+        """Whether one of the fault's holds has stopped a thread, or none is to; waits for it, and fails the fault if
+        nobody comes: what the plan says would not have happened."""
+        if not armed.holds:
+            return True
+        with self._under_way():
+            if armed.has_held.wait(self._hold_wait):
+                return armed.status.error is None
+        holds = " and ".join(f"hold({format_point(hold.selector)})" for hold in armed.holds)
+        error = f"{holds} held nobody: no thread came there within {self._hold_wait:g} s"
+        with self._lock:
+            armed.status = replace(armed.status, error=error)
+            self._record("fault.failed", {"fault": armed.index, "action": "hold", "error": error})
+            armed.over.set()
+        return False
 
     def _at_moment(self, armed: _Armed, seconds: float) -> None:
         if not self._closing.wait(seconds):
-            self._fire(armed, {})
+            self._fire(armed, {}, _ParkedThread(self._closing))
 
-    def _carry_out(self, armed: _Armed, point: Mapping[str, Any], actions: tuple[Action, ...]) -> bytes | None:
-        """Do ``actions`` in turn; the first that fails ends them. Returns another answer than "go on", if there is one.
+    def _carry_out(self, armed: _Armed, point: Mapping[str, Any], thread: _ParkedThread, first: int = 0) -> None:
+        """Do the fault's actions in turn from number ``first`` on; one that fails ends them.
 
-        What follows a ``pause ... until P`` is done when P is reported; the parked thread does not wait for that.
+        What comes after the first part of an action that lets the thread go is done by another thread.
         """
-        answer = None
         with self._under_way():
-            for number, action in enumerate(actions):
+            for number in range(first, len(armed.fault.actions)):
+                step = self._step(armed, number, point, thread)
                 try:
-                    if action.until is not None:
-                        self._pause_until(armed, point, actions[number:])
-                        return answer
-                    answer = self._perform(armed, point, action) or answer
+                    if step.lets_go:
+                        self._begin(step)
+                        return
+                    self._perform(step)
                 except Exception as error:
-                    self._failed(armed, action, error)
-                    return answer
-            self._over(armed, confirmed=True)
-        return answer
+                    self._failed(step, error)
+                    return
+            self._over(armed, confirmed=not self._has_to_raise(armed))
+
+    def _step(self, armed: _Armed, number: int, point: Mapping[str, Any], thread: _ParkedThread) -> _Step:
+        delay = restart_delay(armed.fault, armed.fault.actions[number].target)
+        return _Step(armed, number, thread, Scene(point, thread, self._actuator, delay))
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -350,108 +451,81 @@ class Injector:
                 self._acting -= 1
                 self._moved = time.monotonic()
 
-    def _perform(self, armed: _Armed, point: Mapping[str, Any], action: Action) -> bytes | None:
+    def _perform(self, step: _Step) -> None:
         """One action with its events."""
-        self._fired(armed, point, action)
-        answer = None
-        if action.name == "fail":
-            answer, detail = _failure(action, point)
+        self._fired(step)
+        detail = step.spec.act(step.action, step.scene)
+        if step.thread.told_to_raise:
+            with self._lock:
+                self._raising[_thrower(step.scene.point)] = step
         else:
-            detail = self._effect(action, point)
-        self._confirmed(armed, point, action, detail)
-        return answer
+            self._confirmed(step, detail)
 
-    def _effect(self, action: Action, point: Mapping[str, Any]) -> str:
-        """Do one action on a process or on the parked thread; returns what was done."""
-        target = str(action.target)
-        match action.name:
-            case "kill":
-                return self._acts_on().kill(target, point)
-            case "pause":
-                paused = self._acts_on().pause(target, point)
-                self._keep(_seconds(action, "for"))
-                return f"{paused}; {self._acts_on().resume(target, point)}"
-            case "resume":
-                return self._acts_on().resume(target, point)
-            case "delay":
-                kept = _seconds(action, "for")
-                self._keep(kept)
-                return f"the thread was kept for {kept:g} s"
-            case "partition":
-                peer = argument(action, "peer")
-                peer = None if peer is None else str(peer)
-                return self._acts_on().partition(target, point, peer, _seconds(action, "for"))
-            case "restart":
-                return f"the supervisor restarts the {target} after {_seconds(action, 'after'):g} s"
-        raise InjectionError(f"the injector has no action {action.name}")
-
-    def _acts_on(self) -> Actuator:
-        if self._actuator is None:
-            raise InjectionError("no actuator: there is nothing to act on")
-        return self._actuator
-
-    def _keep(self, seconds: float) -> None:
-        if self._closing.wait(seconds):
-            raise InjectionError(f"the trial ended before {seconds:g} s were over")
-
-    def _pause_until(self, armed: _Armed, point: Mapping[str, Any], actions: tuple[Action, ...]) -> None:
-        """Pause, and leave the rest to a thread of its own: P may be reported by any process, at any time."""
-        action = actions[0]
-        assert action.until is not None
-        awaited = _Awaited(Counter(action.until))
+    def _begin(self, step: _Step) -> None:
+        """The first part of an action; the rest is left to a thread of its own, since the parked one goes on."""
+        awaited = _Awaited(Counter(step.action.until)) if step.action.until is not None else None
         with self._lock:
-            self._awaited.append(awaited)
-        self._fired(armed, point, action)
+            self._awaited += [awaited] if awaited else []
+        self._fired(step)
         try:
-            detail = self._acts_on().pause(str(action.target), point, replace=True)
+            detail = step.spec.act(step.action, step.scene)
         except BaseException:
             self._forget(awaited)
             raise
-        arguments = (armed, point, actions, awaited, detail)
-        threading.Thread(target=self._after_awaited, args=arguments, name="until", daemon=True).start()
+        under_way = threading.Event()
+        arguments = (step, awaited, detail, under_way)
+        threading.Thread(target=self._end, args=arguments, name=f"end of {step.action.name}", daemon=True).start()
+        if awaited is None:
+            under_way.wait()  # so that nobody takes the fault for done meanwhile
 
-    def _forget(self, awaited: _Awaited) -> None:
-        with self._lock:
-            self._awaited.remove(awaited)
-        awaited.acted.set()
+    def _forget(self, awaited: _Awaited | None) -> None:
+        if awaited is not None:
+            with self._lock:
+                self._awaited.remove(awaited)
+            awaited.acted.set()
 
-    def _after_awaited(
-        self, armed: _Armed, point: Mapping[str, Any], actions: tuple[Action, ...], awaited: _Awaited, detail: str
-    ) -> None:
-        """Resume at P, then do what follows; the thread that reported P is parked until the process is resumed."""
-        action, *rest = actions
-        awaited.seen.wait()
+    def _end(self, step: _Step, awaited: _Awaited | None, detail: str, under_way: threading.Event) -> None:
+        """The second part of an action, then what follows it. With ``until`` it begins when the point is reported, by
+        any process at any time, and the thread that reported it stays parked until it is done."""
+        if awaited is not None:
+            awaited.seen.wait()
         with self._under_way():
+            under_way.set()
             try:
-                resumed = self._acts_on().resume(str(action.target), point)
-                with self._lock:
-                    self._record("resumed", {"fault": armed.index, "process": point.get("process"), "detail": resumed})
-                if awaited.given_up:
-                    raise InjectionError("resumed without the point that it was to wait for: that was never reported")
-                self._confirmed(armed, point, action, f"{detail}; {resumed}")
+                self._confirmed(step, f"{detail}; {self._ended(step, awaited)}")
             except Exception as error:
-                self._failed(armed, action, error)
-                rest = []
+                self._failed(step, error)
             finally:
                 self._forget(awaited)
-            if armed.status.error is None:
-                self._carry_out(armed, point, tuple(rest))
+            if step.armed.status.error is None:
+                self._carry_out(step.armed, step.scene.point, step.thread, step.number + 1)
 
-    def _fired(self, armed: _Armed, point: Mapping[str, Any], action: Action) -> None:
+    def _ended(self, step: _Step, awaited: _Awaited | None) -> str:
+        assert step.spec.end is not None  # declarations.check_spec
+        detail = step.spec.end(step.action, step.scene)
+        if awaited is not None:
+            with self._lock:
+                fields = {"fault": step.armed.index, "process": step.process, "detail": detail}
+                self._record("resumed", fields)
+            if awaited.given_up:
+                raise InjectionError("resumed without the point that it was to wait for: that was never reported")
+        return detail
+
+    def _fired(self, step: _Step) -> None:
         with self._lock:
-            armed.status = replace(armed.status, fired=True)
-            self._record("fault.fired", _about(armed, action) | {"process": point.get("process")})
+            step.armed.status = replace(step.armed.status, fired=True)
+            self._record("fault.fired", step.as_fields() | {"process": step.process})
 
-    def _confirmed(self, armed: _Armed, point: Mapping[str, Any], action: Action, detail: str) -> None:
+    def _confirmed(self, step: _Step, detail: str) -> None:
         with self._lock:
-            self._record("fault.confirmed", _about(armed, action) | {"process": point.get("process"), "detail": detail})
+            self._record("fault.confirmed", step.as_fields() | {"process": step.process, "detail": detail})
 
-    def _failed(self, armed: _Armed, action: Action, error: Exception) -> None:
+    def _failed(self, step: _Step, error: Exception) -> None:
         with self._lock:
             text = str(error) or type(error).__name__
-            armed.status = replace(armed.status, error=text)
-            self._record("fault.failed", _about(armed, action) | {"error": text})
-            self._over(armed, confirmed=False)
+            step.armed.status = replace(step.armed.status, error=text)
+            self._record("fault.failed", step.as_fields() | {"error": text})
+            self._over(step.armed, confirmed=False)
 
     def _over(self, armed: _Armed, *, confirmed: bool) -> None:
         """The fault is done: what it held goes on."""
@@ -470,21 +544,5 @@ def _arm(index: int, fault: Fault) -> _Armed:
     )
 
 
-def _about(armed: _Armed, action: Action) -> dict[str, Any]:
-    return {"fault": armed.index, "action": format_action(action)}
-
-
-def _seconds(action: Action, name: str) -> float:
-    return float(argument(action, name) or 0.0)
-
-
-def _failure(action: Action, point: Mapping[str, Any]) -> tuple[bytes, str]:
-    """The answer that makes the parked thread raise, and what it raises there."""
-    if point.get("role") in ("driver", "executor"):
-        return FAIL, "the thread throws java.lang.RuntimeException"
-    if point.get("phase") != "line":
-        raise InjectionError(
-            f"fail needs a thread of a driver or executor, or a line: none is parked at {point or 'a moment'}"
-        )
-    answer = {"error": str(argument(action, "error")), "message": str(argument(action, "message"))}
-    return FAIL + json.dumps(answer).encode() + b"\n", f"the line raises {answer['error']}"
+def _thrower(fields: Mapping[str, Any]) -> _Thrower:
+    return (str(fields.get("process")), *(str(fields.get(name)) for name in ("thread", "file", "line")))

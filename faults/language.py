@@ -20,10 +20,10 @@ from typing import TypeVar
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedToken
 
+from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
 from .catalogue import ACTIONS, PHASES, action_named, example_of, phase_named
 from .declarations import ActionSpec, Parameter, Phase
 from .errors import PlanError, Span, listed, nearest
-from .model import Action, Edge, Fault, Moment, Plan, Point, Value
 from .printing import format_action, format_fault, format_plan, format_point
 from .syntax import describe_character, describe_token
 from .values import duration, read_value, shown, unquote

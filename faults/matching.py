@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from .model import Point, Value
+from ..plans import Point, Value
 
 
 def matches(selector: Point, point: Mapping[str, Any]) -> bool:

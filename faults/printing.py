@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..plans import Action, Fault, Moment, Plan, Point
 from .catalogue import ACTIONS, PHASES
-from .model import Action, Fault, Moment, Plan, Point
 from .values import print_duration, print_file, print_value
 
 
@@ -18,9 +18,14 @@ def format_plan(plan: Plan) -> str:
 
 def format_fault(fault: Fault) -> str:
     """The canonical text of one fault: also its name in tests and reports."""
-    at = f"at({print_duration(fault.at.seconds)})" if isinstance(fault.at, Moment) else format_point(fault.at)
     holds = " and ".join(f"hold({format_point(point)})" for point in fault.holds)
-    return f"{at} -> {' then '.join(map(format_action, fault.actions))}" + (f" with {holds}" if holds else "")
+    actions = " then ".join(map(format_action, fault.actions))
+    return f"{format_place(fault)} -> {actions}" + (f" with {holds}" if holds else "")
+
+
+def format_place(fault: Fault) -> str:
+    """Where a fault happens: the canonical text of its point, or ``at(3s)``."""
+    return f"at({print_duration(fault.at.seconds)})" if isinstance(fault.at, Moment) else format_point(fault.at)
 
 
 def format_point(point: Point) -> str:

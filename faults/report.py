@@ -56,7 +56,22 @@ class Batches:
         return self._last.get(driver, {})
 
 
-def to_point(fields: Mapping[str, Any], batches: Batches) -> dict[str, Any] | None:
+@dataclass
+class Stages:
+    """Numbers the stages of each batch of a run, from 1, in the order in which they first begin a task.
+
+    Spark's own numbers go on through a driver's life, and differ from run to run.
+    """
+
+    _known: dict[tuple[object, ...], dict[int, int]] = field(default_factory=dict)
+
+    def number(self, point: Mapping[str, Any]) -> int:
+        """The number of the stage with Spark's id ``stage_id`` of the point."""
+        known = self._known.setdefault(tuple(point.get(name) for name in ("query", "run", "batch")), {})
+        return known.setdefault(point["stage_id"], len(known) + 1)
+
+
+def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None = None) -> dict[str, Any] | None:
     """The point of a report; None for a line outside any batch, which is no point."""
     point = dict(fields)
     driver = point.pop("driver", "")
@@ -67,6 +82,9 @@ def to_point(fields: Mapping[str, Any], batches: Batches) -> dict[str, Any] | No
     point.pop("pid", None)
     if named := STREAM_THREAD.search(str(point.get("thread", ""))):
         point = {"query": named[1], "run": named[2]} | point
+    if "stage" in point:
+        point["stage_id"] = point.pop("stage")
+        point["stage"] = (stages or Stages()).number(point)
     batches.note(driver, point)
     if point.get("phase") == "line":
         point = dict(batches.of(driver)) | point

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import PurePath
+from dataclasses import dataclass, replace
 
+from ..plans import Action, Edge, Fault, Moment, Plan, Point
 from .catalogue import ALWAYS_REPORTED, action_named, has_phase, phase_named, phases_of
-from .declarations import PLACES, SINKS, ActionSpec, Phase
+from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Phase
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
-from .model import Action, Edge, Fault, Moment, Plan, Point
 from .shape import SinkShape
 
 PhasePoint = tuple[str, Edge]
 """A phase and its edge."""
 
+Line = tuple[str, int]
+"""A file, relative to the sink's directory, and the number of a line of it."""
+
 SPARK_TARGETS = ("executor", "worker", "node")
 """Targets whose tasks Spark attempts again."""
 
 
-TRACED_ROW = 5
-"""The row of each task that a trace reports as task.row."""
+MODULES_SHOWN = 8
+"""How many of a sink's modules an error names."""
+
+TRACED_ROWS = frozenset({1, 5})
+"""The rows of each task that a trace reports as task.row: the fifth, and the first for tasks that have fewer."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,8 @@ class ResolvedPlan:
 
     ``driver_points``, ``executor_points`` and ``broker_points`` are the points that have to be reported from each kind
     of process; those of the driver include the ones that always are. On ``local[n]`` the executor's rules fire in the
-    driver's JVM. ``lines`` are the lines of the sink's file that have to be reported, ``rows`` the row numbers of
-    ``task.row``.
+    driver's JVM. ``lines`` are the lines that have to be reported: of the sink's file and the modules of its directory,
+    which ``plan`` names by their path relative to that directory. ``rows`` are the row numbers of ``task.row``.
     """
 
     plan: Plan
@@ -42,7 +47,7 @@ class ResolvedPlan:
     executor_points: frozenset[PhasePoint]
     broker_points: frozenset[PhasePoint]
     rows: frozenset[int]
-    lines: frozenset[int]
+    lines: frozenset[Line]
 
     @property
     def driver_phases(self) -> frozenset[str]:
@@ -79,22 +84,24 @@ def resolve(
         _check_phase(located, shape, point, path)
     for index, fault in enumerate(located.plan.faults):
         for number, action in enumerate(fault.actions):
-            _check_action(_Site(located, shape, master, network, fault, action, index, number))
-    points = [point for point, _ in _points(located.plan)]
+            _check_action(_PlannedAction(located, shape, master, network, fault, action, index, number))
+    plan = _with_files(located.plan, shape)
+    points = [point for point, _ in _points(plan)]
     rows = {int(point.where["row"]) for point in points if "row" in point.where}
-    lines = {int(point.where["line"]) for point in points if point.phase == "line"}
+    lines = {(str(point.where["file"]), int(point.where["line"])) for point in points if point.phase == "line"}
     if trace and has_phase(shape, phase_named("line")):
-        lines |= shape.lines
+        lines |= {(file, line) for file, of_file in shape.modules.items() for line in of_file}
     return ResolvedPlan(
-        plan=located.plan,
+        plan=plan,
         shape=shape,
         master=master,
         driver_points=_named_in("driver", points) | ALWAYS_REPORTED | _traced("driver", shape, trace),
         executor_points=_named_in("executor", points)
-        | _evidence_of_attempts(located.plan)
+        | _evidence_of_attempts(plan)
+        | _beginnings_of_stages(points)
         | _traced("executor", shape, trace),
         broker_points=_named_in("broker", points),
-        rows=frozenset(rows | ({TRACED_ROW} if trace else set())),
+        rows=frozenset(rows | (TRACED_ROWS if trace else set())),
         lines=frozenset(lines),
     )
 
@@ -125,9 +132,14 @@ def _traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
 
 
 def _evidence_of_attempts(plan: Plan) -> frozenset[PhasePoint]:
-    """The start of each task has to be reported where a higher attempt of one is the evidence of a fault."""
+    """Starts and ends of tasks have to be reported where a higher attempt of one, or that it goes on, is evidence."""
     targets = {action.target for fault in plan.faults for action in fault.actions}
-    return frozenset({("task.run", "before")}) if targets & set(SPARK_TARGETS) else frozenset()
+    return frozenset({("task.run", "before"), ("task.run", "after")}) if targets & set(SPARK_TARGETS) else frozenset()
+
+
+def _beginnings_of_stages(points: Iterable[Point]) -> frozenset[PhasePoint]:
+    """Stages are numbered by the starts of their tasks."""
+    return frozenset({("task.run", "before")}) if any("stage" in point.where for point in points) else frozenset()
 
 
 def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
@@ -142,15 +154,46 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
 
 
 def _check_line(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
-    named = PurePath(str(point.where["file"])).parts
-    if PurePath(shape.python_file).parts[-len(named) :] != named:
-        message = f"{point.where['file']} is not the sink's file: lines are those of {shape.file_name}"
-        raise located.error(message, (*path, "where", "file"))
-    line = int(point.where["line"])
-    if line not in shape.lines:
-        near = listed(map(str, _nearest_lines(line, shape.lines)))
-        message = f"line {line} of {shape.file_name} begins no code of a function: the nearest that do are {near}"
+    named = str(point.where["file"])
+    files = shape.files_named(named)
+    if len(files) != 1:
+        known = listed(files or list(shape.modules)[:MODULES_SHOWN])
+        problem = f"may be {known}: name one of them" if files else _no_file_of(shape, known)
+        raise located.error(f"{named} {problem}", (*path, "where", "file"))
+    line, lines = int(point.where["line"]), shape.modules[files[0]]
+    if line not in lines:
+        near = listed(map(str, _nearest_lines(line, lines)))
+        instead = f"the nearest that do are {near}" if lines else "none of its lines does"
+        message = f"line {line} of {files[0]} begins no code of a function: {instead}"
         raise located.error(message, (*path, "where", "line"))
+
+
+def _no_file_of(shape: SinkShape, known: str) -> str:
+    if len(shape.modules) == 1:
+        return f"is not the sink's file: lines are those of {shape.file_name}"
+    return f"is neither the sink's file nor a module of its directory that it imports: lines are those of {known}"
+
+
+def _with_files(plan: Plan, shape: SinkShape) -> Plan:
+    """The plan with each line's file named as probes report it: relative to the sink's directory."""
+
+    def named(point: Point) -> Point:
+        files = shape.files_named(str(point.where["file"])) if point.phase == "line" else []
+        return replace(point, where={**point.where, "file": files[0]}) if files else point
+
+    def acted(action: Action) -> Action:
+        return replace(action, until=named(action.until)) if action.until else action
+
+    return Plan(
+        tuple(
+            Fault(
+                at=named(fault.at) if isinstance(fault.at, Point) else fault.at,
+                actions=tuple(map(acted, fault.actions)),
+                holds=tuple(map(named, fault.holds)),
+            )
+            for fault in plan.faults
+        )
+    )
 
 
 def _nearest_lines(line: int, lines: frozenset[int]) -> list[int]:
@@ -168,12 +211,13 @@ def _phases(shape: SinkShape) -> str:
     """The phases that a sink has, with their edges: ``sink.write:before, sink.write:after, line[my_sink.py:N]``."""
     written = [f"{phase.name}:{edge}" for phase, edges in phases_of(shape) for edge in edges]
     if has_phase(shape, phase_named("line")):
-        written.append(f"line[{shape.file_name or 'FILE'}:N]")
+        files = [file for file, lines in shape.modules.items() if lines][:MODULES_SHOWN] or ["FILE"]
+        written += [f"line[{file}:N]" for file in files]
     return ", ".join(written)
 
 
 @dataclass(frozen=True)
-class _Site:
+class _PlannedAction:
     """An action in its plan: the ``number``-th of the ``index``-th fault."""
 
     located: LocatedPlan
@@ -196,85 +240,100 @@ class _Site:
 
     @property
     def text(self) -> str:
-        return f"{self.action.name}({self.action.target})" if self.action.target else self.action.name
+        return self.action.on_target
+
+    @property
+    def stopped(self) -> str:
+        """``sink.commit stops the driver JVM``; empty at a moment."""
+        return f"{self.phase.name} stops the {PROCESS_KINDS[self.phase.where]}" if self.phase else ""
 
     def error(self, message: str, *part: str) -> PlanError:
         return self.located.error(message, (self.index, "actions", self.number, *part))
 
 
-def _check_action(site: _Site) -> None:
-    _check_network(site)
-    _check_place(site)
-    _check_order(site)
-    match site.action.target:
+def _check_action(planned: _PlannedAction) -> None:
+    _check_network(planned)
+    _check_process(planned)
+    _check_order(planned)
+    match planned.action.target:
         case "executor" | "node":
-            _check_executor(site)
+            _check_executor(planned)
         case "worker":
-            _check_worker(site)
+            _check_worker(planned)
         case "broker":
-            _check_broker(site)
-    if "error" in site.action.arguments and site.phase and site.phase.where != "python":
-        message = f"{site.phase.name} is a step of the JVM, where fail raises a RuntimeException: leave error out"
-        raise site.error(message, "arguments", "error")
+            _check_broker(planned)
+    _check_arguments(planned)
 
 
-def _check_network(site: _Site) -> None:
-    if (site.spec.network or site.action.target == "node") and not site.network:
-        raise site.error(f"{site.text} needs --env docker: in the local environment all machines are one", "name")
+def _check_arguments(planned: _PlannedAction) -> None:
+    """Whether the arguments can be given where the fault stops a thread."""
+    for parameter in planned.spec.arguments:
+        given = parameter.name in planned.action.arguments
+        if given and planned.phase and planned.phase.where not in parameter.stopped_in:
+            message = f"{planned.stopped}, {parameter.elsewhere}: leave {parameter.name} out"
+            raise planned.error(message, "arguments", parameter.name)
 
 
-def _check_place(site: _Site) -> None:
+def _check_network(planned: _PlannedAction) -> None:
+    if (planned.spec.network or planned.action.target == "node") and not planned.network:
+        raise planned.error(f"{planned.text} needs --env docker: in the local environment all machines are one", "name")
+
+
+def _check_process(planned: _PlannedAction) -> None:
     """Whether the action can be done where the fault stops a thread, or at a moment, where it stops none."""
-    if site.phase is None and not site.spec.moment:
-        raise site.error(f"{site.text} acts on a stopped thread, and at(...) stops none: name a point", "name")
-    if site.phase and site.phase.where not in site.spec.places:
-        valid = listed(PLACES[place] for place in site.spec.places)
-        message = (
-            f"{site.phase.name} stops the {PLACES[site.phase.where]}, where {site.action.name} cannot act: {valid}"
-        )
-        raise site.error(message, "name")
+    if planned.phase is None and not planned.spec.moment:
+        raise planned.error(f"{planned.text} acts on a stopped thread, and at(...) stops none: name a point", "name")
+    if planned.phase and planned.phase.where not in planned.spec.stopped_in:
+        valid = listed(PROCESS_KINDS[kind] for kind in planned.spec.stopped_in)
+        raise planned.error(f"{planned.stopped}, where {planned.action.name} cannot act: {valid}", "name")
 
 
-def _check_order(site: _Site) -> None:
+def _check_order(planned: _PlannedAction) -> None:
     """Whether what the action follows comes before it: kill before restart, pause before resume."""
-    if site.spec.follows is None:
+    if planned.spec.follows is None:
         return
-    here = site.fault.actions[: site.number]
-    anywhere = [action for fault in site.located.plan.faults for action in fault.actions]
-    earlier = here if site.spec.same_fault else anywhere
-    if (site.spec.follows, site.action.target) not in {(action.name, action.target) for action in earlier}:
-        where = "before it in its fault" if site.spec.same_fault else "in the plan"
-        wanted = f"{site.spec.follows}({site.action.target})"
-        raise site.error(f"{site.text} needs a {wanted} {where}, as in: {site.spec.example}", "name")
+    here = planned.fault.actions[: planned.number]
+    anywhere = [action for fault in planned.located.plan.faults for action in fault.actions]
+    earlier = here if planned.spec.same_fault else anywhere
+    if not any(_is_like(action, planned) for action in earlier):
+        where = "before it in its fault" if planned.spec.same_fault else "in the plan"
+        wanted = f"{planned.spec.follows}({planned.action.target})"
+        raise planned.error(f"{planned.text} needs a {wanted} {where}, as in: {planned.spec.example}", "name")
 
 
-def _check_executor(site: _Site) -> None:
+def _is_like(action: Action, planned: _PlannedAction) -> bool:
+    """Whether ``action`` is one that the planned one may follow."""
+    names = (action.name, action_named(action.name).counts_as)
+    return planned.spec.follows in names and action.target == planned.action.target
+
+
+def _check_executor(planned: _PlannedAction) -> None:
     """Executors are parked at the points of tasks; at a moment any executor of the job will do."""
-    if site.master.startswith("local"):
-        message = f"{site.text} needs --master standalone: on {site.master} tasks run in the driver"
-        raise site.error(message, "target")
-    if site.spec.follows or site.phase is None or site.phase.where == "executor":
+    if planned.master.startswith("local"):
+        message = f"{planned.text} needs --master standalone: on {planned.master} tasks run in the driver"
+        raise planned.error(message, "target")
+    if planned.spec.follows or planned.phase is None or planned.phase.where == "executor":
         return
-    valid = [phase.name for phase, _ in phases_of(site.shape) if phase.where == "executor"]
-    message = f"{site.text} needs a point of a task, and {site.phase.name} stops the {PLACES[site.phase.where]}"
-    raise site.error(f"{message}: valid: {', '.join(valid)}", "target")
+    valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "executor"]
+    message = f"{planned.text} needs a point of a task, and {planned.stopped}"
+    raise planned.error(f"{message}: valid: {', '.join(valid)}", "target")
 
 
-def _check_broker(site: _Site) -> None:
+def _check_broker(planned: _PlannedAction) -> None:
     """There may be several brokers: the one that is parked is meant."""
-    if site.spec.follows or (site.phase and site.phase.where == "broker"):
+    if planned.spec.follows or (planned.phase and planned.phase.where == "broker"):
         return
-    valid = [phase.name for phase, _ in phases_of(site.shape) if phase.where == "broker"]
-    names = f"valid: {', '.join(valid)}" if valid else f"{_sink(site.shape)} has none"
-    raise site.error(f"{site.text} needs a point that stops a broker: {names}", "target")
+    valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "broker"]
+    names = f"valid: {', '.join(valid)}" if valid else f"{_sink(planned.shape)} has none"
+    raise planned.error(f"{planned.text} needs a point that stops a broker: {names}", "target")
 
 
-def _check_worker(site: _Site) -> None:
+def _check_worker(planned: _PlannedAction) -> None:
     """A Python worker is at work only while the rows of a Python data source pass through it."""
-    python_in_tasks = site.shape.python_source or site.shape.unknown
-    valid = [phase for phase, _ in phases_of(site.shape) if phase.serves_worker and python_in_tasks]
-    if site.spec.follows or site.phase in valid:
+    python_in_tasks = planned.shape.python_source or planned.shape.unknown
+    valid = [phase for phase, _ in phases_of(planned.shape) if phase.serves_worker and python_in_tasks]
+    if planned.spec.follows or planned.phase in valid:
         return
-    wanted = f"{site.text} needs a point at which a Python worker serves the parked task"
-    names = ", ".join(phase.name for phase in valid) or f"{_sink(site.shape)} has none"
-    raise site.error(f"{wanted}: {'valid: ' if valid else ''}{names}", "target")
+    wanted = f"{planned.text} needs a point at which a Python worker serves the parked task"
+    names = ", ".join(phase.name for phase in valid) or f"{_sink(planned.shape)} has none"
+    raise planned.error(f"{wanted}: {'valid: ' if valid else ''}{names}", "target")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 from types import CodeType
+
+from .modules import modules_of
 
 V2_FORMATS = frozenset({"kafka", "noop", "console", "memory", "iceberg"})
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text", "avro"})
@@ -24,6 +26,8 @@ class SinkShape:
     sink. ``unknown``: static analysis cannot tell, so that every phase is allowed. ``kafka_transactions``: the sink
     uses Kafka transactions. ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks.
     ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
+    ``modules`` has the lines of every module that the sink imports from its directory and the folders below it, its own
+    file included, by their path relative to that directory (``team/writer.py``): that is how probes report them.
     """
 
     foreach_batch: bool = False
@@ -34,11 +38,29 @@ class SinkShape:
     python_source: bool = False
     python_file: str = ""
     lines: frozenset[int] = frozenset()
+    modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.python_file and self.file_name not in self.modules:
+            object.__setattr__(self, "modules", {self.file_name: self.lines, **self.modules})
 
     @property
     def file_name(self) -> str:
         """The base name of the sink's file: probes report lines by it."""
         return Path(self.python_file).name
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the sink or a module of its directory has code of functions."""
+        return bool(self.lines) or any(self.modules.values())
+
+    def files_named(self, name: str) -> list[str]:
+        """The files that a plan may mean by ``name``, relative to the sink's directory: the one of exactly this path,
+        or all whose path ends in it; longer paths may begin with the sink's directory."""
+        if name in self.modules:
+            return [name]
+        directory, wanted = PurePath(self.python_file).parent, PurePath(name).parts
+        return [file for file in self.modules if (directory / file).parts[-len(wanted) :] == wanted]
 
 
 UNKNOWN = SinkShape(unknown=True)
@@ -46,13 +68,13 @@ UNKNOWN = SinkShape(unknown=True)
 
 
 def shape_of(path: Path) -> SinkShape:
-    """The shape of the sink in the file at ``path``, from its text and that of modules beside it that it imports.
+    """The shape of the sink in the file at ``path``, from its text and that of its directory's modules that it imports.
 
     Raises OSError, SyntaxError, or ValueError (null bytes) where the sink's own file cannot be read or parsed.
     """
-    source = path.read_bytes()
-    tree = ast.parse(source, filename=str(path))
-    nodes = [node for module in [tree, *_modules_beside(tree, path)] for node in ast.walk(module)]
+    modules = modules_of(path)
+    source, tree = modules[path.name]
+    nodes = [node for _, module in modules.values() for node in ast.walk(module)]
     names = _top_level_names(tree)
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     formats = _formats(nodes)
@@ -79,7 +101,8 @@ def shape_of(path: Path) -> SinkShape:
         python_source=kind.python_source,
         kafka_transactions=any(name in text for text in _texts(nodes) for name in TRANSACTIONAL_NAMES),
         python_file=str(path),
-        lines=lines_of(source, str(path)),
+        lines=_lines(source, tree, str(path)),
+        modules={name: _lines(text, module, str(path.parent / name)) for name, (text, module) in modules.items()},
     )
 
 
@@ -88,7 +111,10 @@ def lines_of(source: bytes | str, filename: str = "<sink>") -> frozenset[int]:
 
     They are the lines that the compiler notes, so those that a trace of this Python version can report.
     """
-    tree = ast.parse(source, filename=filename)
+    return _lines(source, ast.parse(source, filename=filename), filename)
+
+
+def _lines(source: bytes | str, tree: ast.Module, filename: str) -> frozenset[int]:
     module = compile(source, filename, "exec", dont_inherit=True)
     starts = {
         (node.name, _first_line(node)): node.body[0].lineno for node in ast.walk(tree) if isinstance(node, Function)
@@ -117,35 +143,6 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
 
 def _is_annotation_scope(code: CodeType) -> bool:
     return code.co_name == "__annotate__" or code.co_name.startswith("<generic parameters of")
-
-
-def _modules_beside(tree: ast.Module, path: Path) -> list[ast.Module]:
-    """The modules in the sink's directory that it imports, directly or not; what cannot be parsed tells nothing."""
-    seen = {path.resolve()}
-    found: list[ast.Module] = []
-    waiting = [tree]
-    while waiting:
-        for name in _imported(waiting.pop()):
-            module = path.with_name(f"{name}.py").resolve()
-            if module in seen or not module.is_file():
-                continue
-            seen.add(module)
-            try:
-                parsed = ast.parse(module.read_bytes(), filename=str(module))
-            except (SyntaxError, ValueError, OSError):
-                continue
-            found.append(parsed)
-            waiting.append(parsed)
-    return found
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """The first part of the name of each module that is imported anywhere in ``tree``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module.partition(".")[0]
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:

@@ -7,9 +7,9 @@ import math
 import re
 from decimal import Decimal
 
+from ..plans import Value
 from .declarations import Parameter
 from .errors import listed, nearest
-from .model import Value
 
 LONGEST = 24 * 60 * 60.0
 """The longest duration, in seconds: a day. A mistyped one must not outlast every deadline."""
@@ -33,6 +33,8 @@ def read_value(parameter: Parameter, text: str, quoted: bool) -> Value:
             return duration(text, quoted)
         case "class":
             return _class_name(parameter, text)
+        case "flag":
+            return _flag(parameter, text, quoted)
         case "text":
             return _choice(parameter, text) if parameter.choices else text
 
@@ -55,6 +57,12 @@ def _number(parameter: Parameter, text: str, quoted: bool) -> int:
     return int(text)
 
 
+def _flag(parameter: Parameter, text: str, quoted: bool) -> bool:
+    if quoted or text not in ("true", "false"):
+        raise ValueError(f"{parameter.name} is true or false, not {shown(text, quoted)}")
+    return text == "true"
+
+
 def _class_name(parameter: Parameter, text: str) -> str:
     if not all(part.isidentifier() for part in text.split(".")):
         raise ValueError(
@@ -73,6 +81,8 @@ def _choice(parameter: Parameter, text: str) -> str:
 
 def print_value(value: Value) -> str:
     """The canonical text of a value: floats are durations, in seconds."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float):
         return print_duration(value)
     if isinstance(value, int):

@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from .session import Session
-    from .spec import TrialResult
+    from .trial.spec import TrialResult
 
 MARKER = "onceproof"
 ARGUMENTS = ("sink", "faults", "claim", "seed", "rows", "batches", "conf", "jars", "deadline")
@@ -71,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--onceproof-env", default="local", metavar="ENV", help="local (default) or docker")
     group.addoption(
-        "--onceproof-master", metavar="MASTER", help="Spark master (default: local[2] in local, standalone in docker)"
+        "--onceproof-master", metavar="MASTER", help="Spark master (default: local[2,4] in local, standalone in docker)"
     )
 
 
@@ -101,9 +101,9 @@ def onceproof_plan() -> str:
 def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The warm environment that all trials of the test run share."""
     from .run_directories import RUNS
-    from .session import Place, Session
+    from .session import EnvironmentOptions, Session
 
-    place = Place(
+    place = EnvironmentOptions(
         env=request.config.getoption("--onceproof-env"),
         master=request.config.getoption("--onceproof-master"),
         attach=request.config.getoption("--onceproof-attach"),

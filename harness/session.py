@@ -18,20 +18,22 @@ from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
-from .record import write_trial
+from .jobs import Job, check_job, find_job
 from .run_directories import RUNS, make_writable, new_run_directory
 from .sinks import Sink, SinkProcess, find_sink, shape
-from .spec import TrialResult, TrialSpec
-from .trial import run_trial
+from .trial.record import write_trial
+from .trial.spec import TrialResult, TrialSpec
+from .trial.trial import run_trial
 
-DEFAULT_MASTER = {"local": "local[2]", "docker": "standalone"}
+DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
 
 
 @dataclass(frozen=True)
-class Place:
+class EnvironmentOptions:
     """Which environment to have, and where to keep the runs.
 
-    ``master`` None is ``local[2]`` in the local environment and ``standalone`` in Docker. ``image`` and
+    ``master`` None is ``local[2,4]`` in the local environment (a task may fail three times, as on a cluster) and
+    ``standalone`` in Docker. ``image`` and
     ``compose_files`` are for Docker only.
     """
 
@@ -49,7 +51,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Request:
-    """A trial as it is asked for. ``claim`` None is the sink's own."""
+    """A trial as it is asked for. ``claim`` None is the sink's own; ``readable``: see :class:`TrialSpec`."""
 
     sink: str
     plan: str = ""
@@ -61,9 +63,15 @@ class Request:
     deadline: float = 90.0
     settle_deadline: float = 15.0
     directory: Path | None = None
+    watch: bool = True
+    readable: bool = False
+    job: str | None = None
+    """the path of the job's file; None is jobs/passthrough.py"""
+    expect: str | None = None
+    """the path of the job's expectation; None is the .sql file beside it"""
 
 
-def resolve_plan(text: str, sink: Path, place: Place, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
+def resolve_plan(text: str, sink: Path, place: EnvironmentOptions, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
     """Parse a plan and hold it against the sink and the place; starts nothing. Raises UsageError."""
     env, master = where(place)
     try:
@@ -71,10 +79,20 @@ def resolve_plan(text: str, sink: Path, place: Place, *, trace: bool = False) ->
         resolved = resolve(located, shape(sink), master, network=env == "docker", trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
-    return located.plan, resolved
+    return resolved.plan, resolved
 
 
-def open_environment(place: Place) -> Environment:
+def refusal(plan: Plan, sink: Path, options: EnvironmentOptions) -> str | None:
+    """Why this plan cannot be carried out with this sink in this environment; None if it can."""
+    env, master = where(options)
+    try:
+        resolve(plan, shape(sink), master, network=env == "docker")
+    except PlanError as error:
+        return error.message
+    return None
+
+
+def open_environment(place: EnvironmentOptions) -> Environment:
     """The environment of a place: one of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
     if place.attach:
         return attach(place.attach)
@@ -86,7 +104,7 @@ def open_environment(place: Place) -> Environment:
     return open_local(options)
 
 
-def options_of(place: Place) -> LocalOptions | DockerOptions:
+def options_of(place: EnvironmentOptions) -> LocalOptions | DockerOptions:
     """What is chosen of an environment of one's own. Raises UsageError."""
     env, master = where(place)
     if env == "local" and (place.image or place.compose_files):
@@ -103,7 +121,7 @@ def options_of(place: Place) -> LocalOptions | DockerOptions:
         raise UsageError(str(error)) from error
 
 
-def where(place: Place) -> tuple[str, str]:
+def where(place: EnvironmentOptions) -> tuple[str, str]:
     """The kind of environment and the Spark master that trials will have: those of the environment which they are
     attached to, or the place's. Raises UsageError for an unknown kind."""
     held = next((one for one in environments() if one.name == place.attach), None) if place.attach else None
@@ -121,7 +139,7 @@ class Session:
     ``at_once`` trials run at the same time; further ones wait for their turn.
     """
 
-    def __init__(self, place: Place, at_once: int | None = None) -> None:
+    def __init__(self, place: EnvironmentOptions, at_once: int | None = None) -> None:
         self._place = place
         self._turn = threading.BoundedSemaphore(at_once) if at_once else nullcontext()
         self._stack = ExitStack()
@@ -129,6 +147,11 @@ class Session:
         self._environment: Environment | None = None
         self._processes: dict[tuple[Path, int], SinkProcess] = {}
         self._sinks: dict[Path, Sink] = {}
+        self._checked: set[tuple[Job, Path, Workload]] = set()
+
+    @property
+    def options(self) -> EnvironmentOptions:
+        return self._place
 
     def __enter__(self) -> Session:
         return self
@@ -157,11 +180,14 @@ class Session:
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
         plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._place, trace=request.trace)
+        job = find_job(request.job, request.expect)
         directory = new_run_directory(self._place.runs, request.directory)
         sink = self.load(request.sink)
+        self._check(job, sink, request.workload)
         self.environment.provide({"kafka", *sink.services} - {"directory"})
         spec = TrialSpec(
             sink=sink,
+            job=job,
             plan=plan,
             resolved=resolved,
             claim=request.claim or sink.guarantee,
@@ -171,11 +197,19 @@ class Session:
             jars=request.jars,
             deadline=request.deadline,
             settle_deadline=request.settle_deadline,
+            watch=request.watch,
+            readable=request.readable,
         )
         with self._turn:
             result = run_trial(spec, self.environment, self._process(sink.path), directory)
             write_trial(result)
         return result
+
+    def _check(self, job: Job, sink: Sink, workload: Workload) -> None:
+        """See :func:`check_job`; each combination once."""
+        if (job, sink.path, workload) not in self._checked:
+            check_job(job, workload, sink)
+            self._checked.add((job, sink.path, workload))
 
     def _process(self, path: Path) -> SinkProcess:
         key = (path, threading.get_ident())

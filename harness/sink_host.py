@@ -80,8 +80,16 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
     return {
         "guarantee": getattr(module, "GUARANTEE", None),
         "services": list(services) if isinstance(services, (tuple, list, set, frozenset)) else services,
+        "key": _plain_tuple(getattr(module, "KEY", None)),
+        "order": plain(getattr(module, "ORDER", None)),
+        "atomic": plain(getattr(module, "ATOMIC", False)),
+        "settle": plain(getattr(module, "SETTLE", 0.0)),
         "functions": [name for name in functions if callable(getattr(module, name, None))],
     }
+
+
+def _plain_tuple(value: Any) -> Any:
+    return [plain(item) for item in value] if isinstance(value, (tuple, list)) else plain(value)
 
 
 def answer(module: types.ModuleType, request: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,19 +20,31 @@ from .errors import SinkError, UsageError
 
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
 HOST = Path(__file__).resolve().parent / "sink_host.py"
+APPLICATION = "onceproof-sink"
+"""What sessions of the sink's own process say of themselves in a database (PGAPPNAME of libpq, where the sink gives no
+application_name): they are not the job's."""
 SERVICES = ("kafka", "postgres", "redis", "directory")
+LONGEST_SETTLE = 600.0
 SUPPORTED = ("kafka", "postgres", "directory")
 
 
 @dataclass(frozen=True)
 class Sink:
-    """A sink file that was loaded once and found to be complete."""
+    """A sink file that was loaded once and found to be complete.
+
+    ``key`` and ``order``: an upsert keeps one row of each key, the last arrival or the one with the greatest ``order``.
+    ``atomic``: a reader never sees part of a batch. ``settle``: seconds that the target needs to show what was written.
+    """
 
     path: Path
     guarantee: Guarantee
     services: tuple[str, ...]
     functions: frozenset[str]
     shape: SinkShape
+    key: tuple[str, ...] | None = None
+    order: str | None = None
+    atomic: bool = False
+    settle: float = 0.0
 
     @property
     def name(self) -> str:
@@ -80,30 +93,40 @@ class SinkProcess:
         self._running: Running | None = None
         self._connection: socket.socket | None = None
         self._stream: Any = None
+        self._lock = threading.Lock()
 
     def describe(self) -> Sink:
         """Load the file and check that it is a whole sink. Raises SinkError."""
         facts = shape(self._path)
         found = self._ask("describe", None, "while it was imported")
         services = _services(self._path, found["services"])
+        key = _key(self._path, found["key"])
         return Sink(
             path=self._path,
             guarantee=_guarantee(self._path, found["guarantee"]),
             services=services,
             functions=_functions(self._path, found["functions"], services),
             shape=facts,
+            key=key,
+            order=_order(self._path, found["order"], key),
+            atomic=_atomic(self._path, found["atomic"]),
+            settle=_settle(self._path, found["settle"]),
         )
 
     def call(self, function: str, target: Mapping[str, Any]) -> None:
         """prepare or cleanup. Raises SinkError."""
         self._ask(function, target, f"in {function}")
 
-    def read(self, target: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The rows that a reader sees, as JSON values (see ``plain`` in sink_host.py). Raises SinkError."""
-        rows: list[dict[str, Any]] = self._ask("read", target, "in read")
+    def read(self, target: Mapping[str, Any], deadline: float | None = None) -> list[dict[str, Any]]:
+        """The rows that a reader sees, as JSON values (see ``plain`` in sink_host.py). Raises SinkError.
+
+        A ``deadline`` (seconds) may be shorter than the process's own; one that is over ends the process.
+        """
+        rows: list[dict[str, Any]] = self._ask("read", target, "in read", deadline)
         return rows
 
     def close(self) -> None:
+        """End the process; the next call starts another one."""
         with suppress(OSError):
             if self._connection is not None:
                 self._connection.close()
@@ -119,17 +142,23 @@ class SinkProcess:
     ) -> None:
         self.close()
 
-    def _ask(self, call: str, target: Mapping[str, Any] | None, when: str) -> Any:
-        if self._running is None:
+    def _ask(self, call: str, target: Mapping[str, Any] | None, when: str, deadline: float | None = None) -> Any:
+        with self._lock:
+            return self._answer(call, target, when, min(deadline or self._deadline, self._deadline))
+
+    def _answer(self, call: str, target: Mapping[str, Any] | None, when: str, deadline: float) -> Any:
+        if self._connection is None:
             self._start()
         try:
+            assert self._connection is not None
+            self._connection.settimeout(deadline)
             self._stream.write(json.dumps({"call": call, "target": target}) + "\n")
             self._stream.flush()
             line = self._stream.readline()
         except TimeoutError:
             self.close()
             raise SinkError(
-                f"sink {self._path.name} hangs {when}: no answer within {self._deadline:g} s (--sink-deadline)"
+                f"sink {self._path.name} hangs {when}: no answer within {deadline:g} s (--sink-deadline)"
             ) from None
         except OSError:
             line = ""
@@ -149,7 +178,11 @@ class SinkProcess:
             host, port = server.getsockname()[:2]
             server.settimeout(self._deadline)
             self._running = self._environment.start_process(
-                ProcessSpec((str(HOST), str(self._path), host, str(port), token), self._log)
+                ProcessSpec(
+                    (str(HOST), str(self._path), host, str(port), token),
+                    self._log,
+                    variables={"PGAPPNAME": APPLICATION},
+                )
             )
             try:
                 self._connection, _ = server.accept()
@@ -185,6 +218,46 @@ def _services(path: Path, value: object) -> tuple[str, ...]:
                 f"sink {path.name}: service {service!r} in SERVICES is not known: it has {', '.join(SUPPORTED)}"
             )
     return tuple(value)
+
+
+def _key(path: Path, value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise SinkError(f'sink {path.name}: KEY = {value!r} is not a tuple of columns: write KEY = ("key",)')
+    for column in value:
+        if not isinstance(column, str):
+            raise SinkError(f'sink {path.name}: {column!r} in KEY is no column\'s name: write KEY = ("key",)')
+    if len(set(value)) < len(value):
+        raise SinkError(f"sink {path.name}: KEY = {tuple(value)!r} names a column twice: name each once")
+    return tuple(value)
+
+
+def _order(path: Path, value: object, key: tuple[str, ...] | None) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise SinkError(f'sink {path.name}: ORDER = {value!r} is no column\'s name: write ORDER = "event_time"')
+    if key is None:
+        raise SinkError(f'sink {path.name}: ORDER = {value!r} needs a KEY: add KEY = ("key",), or remove ORDER')
+    if value in key:
+        raise SinkError(f"sink {path.name}: ORDER = {value!r} is a column of KEY: all rows of a key are equal in it")
+    return value
+
+
+def _atomic(path: Path, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise SinkError(f"sink {path.name}: ATOMIC = {value!r} is neither True nor False: write ATOMIC = True")
+    return value
+
+
+def _settle(path: Path, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_SETTLE:
+        raise SinkError(
+            f"sink {path.name}: SETTLE = {value!r} is no number of seconds from 0 to {LONGEST_SETTLE:g}: "
+            "write SETTLE = 2.0"
+        )
+    return float(value)
 
 
 def _functions(path: Path, names: Sequence[str], services: Sequence[str]) -> frozenset[str]:

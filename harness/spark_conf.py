@@ -100,12 +100,14 @@ def write_conf_dir(
     """Write a configuration below ``directory`` and return the environment variables for ``python job.py``.
 
     ``log4j`` is the text of a log4j2 properties file; it applies to the driver's JVM and to executors on the same
-    machine. Nothing else in ``directory`` is touched; it is made if it is missing. With ``java`` and ``spark`` the
-    variables name them too, so that those of the user's shell do not count; with ``runtime`` as well, the short-lived
-    JVM that Spark's launcher runs to build the command line starts from its own archive (0.1 s each time).
+    machine. Nothing else in ``directory`` is touched; it is made if it is missing, but its parents are not. With
+    ``java`` and ``spark`` the variables name them too, so that those of the user's shell do not count; with ``runtime``
+    as well, the short-lived JVM that Spark's launcher runs to build the command line starts from its own archive (0.1 s
+    each time).
     """
     conf = directory / CONF_NAME
-    conf.mkdir(parents=True, exist_ok=True)
+    for each in (directory, conf):  # not parents=True: a state directory that is being removed must not come back
+        each.mkdir(exist_ok=True)
     logging = directory / "log4j2.properties"
     logging.write_text(log4j, encoding="utf-8")
     for role in ("driver", "executor"):

@@ -36,12 +36,10 @@ class Command:
     def __call__(
         self,
         *arguments: str,
-        timeout: float = 120,
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = ONCEPROOF,
     ) -> Ended:
-        process = self.start(*arguments, env=env, command=command)
-        return self.end(process, timeout)
+        return self.end(self.start(*arguments, env=env, command=command))
 
     def start(
         self, *arguments: str, env: Mapping[str, str] | None = None, command: Sequence[str] = ONCEPROOF
@@ -56,10 +54,10 @@ class Command:
             env={**os.environ, **(env or {})},
         )
 
-    def end(self, process: subprocess.Popen[str], timeout: float = 120) -> Ended:
-        """Wait for its end; what takes longer is ended, and fails the test."""
+    def end(self, process: subprocess.Popen[str]) -> Ended:
+        """Wait for its end; when the test's own time is over (pytest-timeout), the command is ended with it."""
         try:
-            out, err = process.communicate(timeout=timeout)
+            out, err = process.communicate()
         except BaseException:
             process.kill()
             process.communicate()

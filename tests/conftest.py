@@ -11,7 +11,7 @@ import pytest
 from command import Command
 from onceproof.assertions import Guarantee
 from onceproof.harness.session import Request, Session
-from onceproof.harness.spec import TrialResult
+from onceproof.harness.trial.spec import TrialResult
 
 # Tests send signals to processes that they start: these must not inherit that nohup or a shell had them ignored.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

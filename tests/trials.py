@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onceproof.harness.sinks import find_sink
-from onceproof.harness.spec import TrialResult
+from onceproof.harness.trial.spec import TrialResult
 
 Run = Callable[..., TrialResult]
 
@@ -35,6 +35,29 @@ def write_batch(df, batch_id, target):
 def raises_on_replay() -> str:
     """The text of a sink that never writes a batch twice: it raises instead."""
     return find_sink("postgres_upsert").read_text().replace("def write_batch(", "def write(") + _WRITES_A_BATCH_ONCE
+
+
+_KEEPS_ITS_CONNECTION = """
+
+import contextlib
+import functools
+
+@functools.cache
+def pooled(address):
+    return psycopg.connect(address, row_factory=dict_row, {more})
+
+@contextlib.contextmanager
+def connected(address, row_factory=None):
+    with pooled(address).transaction():
+        yield pooled(address)
+"""
+
+
+def keeps_its_connection(more: str) -> str:
+    """The text of a correct sink that keeps one connection in each of its processes open until they end; ``more`` are
+    further arguments of psycopg.connect."""
+    text = find_sink("postgres_ledger").read_text().replace("psycopg.connect(", "connected(")
+    return text + _KEEPS_ITS_CONNECTION.format(more=more)
 
 
 def line_of(sink: str, text: str) -> int:

@@ -1,10 +1,11 @@
 """The checkers, one file each: every module here has ``check(truth, observed, evidence) -> Anomaly | None``.
 
-The docstring of a checker states its property. ``truth`` and ``observed`` are tables of ROW_SCHEMA; ``evidence`` is for
-places (batch, partition, offset) and causes. A new kind of anomaly is a new file: nothing else names them. Its
-guarantee is ``none``, unless :mod:`..guarantees` knows a milder one.
+The docstring of a checker states its property. ``truth`` and ``observed`` are tables with the same columns, which the
+job's expectation says; ``evidence`` is for keys, places (batch, partition, offset) and causes. A new kind of anomaly is
+a new file: nothing else names them. Its guarantee is ``none``, unless :mod:`..guarantees` knows a milder one.
 
-Every observed row is exactly one of: right (the first exact copy), duplicated, corrupted, phantom.
+Every observed row is exactly one of: right (the first exact copy), duplicated, corrupted, phantom, or, under a sink's
+KEY, stale.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 SHOWN = 10
 """So many records are kept with an anomaly."""
 
-PLACE = ("id", "batch", "partition", "offset")
+PLACE = ("batch", "partition", "offset")
 
 
 def first_records(located: pa.Table) -> list[dict[str, Any]]:
@@ -20,9 +20,14 @@ def first_records(located: pa.Table) -> list[dict[str, Any]]:
     return [{name: _plain(value) for name, value in row.items()} for row in located.slice(0, SHOWN).to_pylist()]
 
 
-def place(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Id, batch, partition and offset, where known."""
-    return {name: row[name] for name in PLACE if row[name] is not None}
+def place(row: Mapping[str, Any], key: Sequence[str]) -> dict[str, Any]:
+    """The job's key, batch, partition and offset, where known."""
+    return {name: row[name] for name in (*key, *PLACE) if row[name] is not None}
+
+
+def named(key: Sequence[str]) -> str:
+    """``id``, or ``customer, day``"""
+    return ", ".join(key)
 
 
 def distinct(located: pa.Table, column: str) -> list[int]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..causes import befallen, hand_over_story, repeated_tasks, replayed_by, told, written_by
+from ..causes import during_hand_over, first_sentences, hand_over_story, repeated_tasks, replayed_by, written_by
 from ..model import Anomaly, Evidence
-from ..relations import SAME, locate, select
+from ..relations import has_key, listed, locate, same, select
+from ..truth import right_versions
 from ._records import distinct, first_records, place
-
-SURPLUS = f"""
-SELECT t.id, count(*) AS seen, count(*) - 1 AS surplus
-FROM truth t JOIN observed o ON o.id = t.id AND {SAME}
-GROUP BY t.id HAVING count(*) > 1
-"""
 
 
 def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
-    """Each committed row is observed at most once; every further exact copy counts."""
-    found = select(SURPLUS, truth=truth, observed=observed)
+    """Each row of the ground truth is observed at most once; every further exact copy counts.
+
+    Under a sink's KEY so do several right rows of one key.
+    """
+    right = right_versions(truth, evidence)
+    found = select(_surplus(truth, evidence), truth=truth, versions=right, observed=observed)
     if not found.num_rows:
         return None
     located = locate(found, evidence)
@@ -28,13 +27,27 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
         kind="duplicated",
         count=pc.sum(found["surplus"]).as_py(),
         records=[
-            place(row) | {"expected": 1, "seen": row["seen"], "written_by": written_by(row["batch"], evidence)}
+            place(row, evidence.expectation.key)
+            | {"expected": 1, "seen": row["seen"], "written_by": written_by(row["batch"], evidence)}
             for row in first_records(located)
         ],
         batches=batches,
         partitions=distinct(located, "partition"),
-        causes=told(batches, (_cause(batch, evidence) for batch in batches)),
+        causes=first_sentences(batches, (_cause(batch, evidence) for batch in batches)),
     )
+
+
+def _surplus(truth: pa.Table, evidence: Evidence) -> str:
+    identity = evidence.expectation.identity
+    columns = listed("v", identity)
+    return f"""
+        WITH copies AS (
+            SELECT {columns}, count(*) AS seen FROM versions v JOIN observed o ON {same("o", "v", truth)}
+            GROUP BY {", ".join(str(number) for number in range(1, len(identity) + 1))} HAVING count(*) > 1
+        )
+        SELECT {listed("t", evidence.expectation.key)}, c.seen, c.seen - 1 AS surplus
+        FROM copies c JOIN truth t ON {has_key("c", "t", identity)}
+    """
 
 
 def _cause(batch: int, evidence: Evidence) -> str:
@@ -44,5 +57,5 @@ def _cause(batch: int, evidence: Evidence) -> str:
         return "; ".join([f"{story}: replay by {by}", *tasks])
     if tasks:
         return f"{story}, but {'; '.join(tasks)}: rows of several attempts are visible"
-    fell = befallen(batch, evidence)
-    return f"{story}{fell}, and no attempt of a task was seen twice: the sink itself wrote these rows more than once"
+    during = during_hand_over(batch, evidence)
+    return f"{story}{during}, and no attempt of a task was seen twice: the sink itself wrote these rows more than once"

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..causes import committed_story, hand_over_story, told, written_by
+from ..causes import committed_story, first_sentences, hand_over_story, written_by
 from ..model import Anomaly, Evidence
-from ..relations import locate, select
+from ..relations import has_key, locate, other_columns, select
 from ._records import counts, distinct, first_records, place
-
-MISSING = "SELECT t.* FROM truth t WHERE t.id NOT IN (SELECT id FROM observed WHERE id IS NOT NULL)"
 
 
 def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
-    """Each committed id is observed at least once. Until the input is committed, a missing row may yet come.
+    """Each key of the ground truth (an id, mostly) is observed at least once. Until the input is committed, a missing
+    row may yet come.
 
-    A row that is there with another value is corrupted, not lost.
+    A row that is there with another value is corrupted or stale, not lost.
     """
     if not evidence.settlement.input_committed:
         return None
-    found = select(MISSING, truth=truth, observed=observed)
+    there = has_key("o", "t", evidence.expectation.identity)
+    missing_rows = f"SELECT t.* FROM truth t WHERE NOT EXISTS (SELECT 1 FROM observed o WHERE {there})"
+    found = select(missing_rows, truth=truth, observed=observed)
     if not found.num_rows:
         return None
     located = locate(found, evidence)
     batches = distinct(located, "batch")
     missing = counts(located, batches)
+    names = other_columns(truth, evidence.expectation)
     return Anomaly(
         kind="lost",
         count=found.num_rows,
         records=[
-            place(row) | {"expected": {name: row[name] for name in ("key", "value", "event_time", "payload")}}
+            place(row, evidence.expectation.key) | {"expected": {name: row[name] for name in names}}
             for row in first_records(located)
         ],
         batches=batches,
         partitions=distinct(located, "partition"),
-        causes=told(batches, (_cause(batch, missing[batch], evidence) for batch in batches)),
+        causes=first_sentences(batches, (_cause(batch, missing[batch], evidence) for batch in batches)),
     )
 
 

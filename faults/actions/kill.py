@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from ...plans import Action
+from ...requirements import Requirement
+from ..capabilities import Scene
 from ..declarations import ActionSpec
+from ..replays import OF_A_DRIVER
+
+
+def act(action: Action, scene: Scene) -> str:
+    return scene.machines.kill(str(action.target), scene.point, restart_after=scene.restart_after)
+
 
 ACTION = ActionSpec(
     name="kill",
@@ -10,5 +19,13 @@ ACTION = ActionSpec(
     "workers); executor: the JVM of the parked task; worker: the Python worker that serves the parked task; node: the "
     "worker machine of the parked task, with all on it (docker); broker: the parked one",
     example="sink.commit:after[batch=2] -> kill(driver)",
+    act=act,
+    requires=(
+        *OF_A_DRIVER,
+        Requirement("higher_attempt", targets=("executor", "worker", "node")),
+        Requirement("broker_registered", targets=("broker",)),
+    ),
     targets=("driver", "executor", "worker", "node", "broker"),
+    self_inflicted=("executor", "worker", "node"),
+    takes_broker_away=("broker",),
 )

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from ...plans import Action
+from ...requirements import Requirement
+from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
+
+TARGETS = ("driver", "executor", "broker")
+
+
+def act(action: Action, scene: Scene) -> str:
+    peer = ACTION.value(action, "peer")
+    seconds = ACTION.seconds(action, "for")
+    return scene.network.cut(str(action.target), scene.point, None if peer is None else str(peer), seconds)
+
 
 ACTION = ActionSpec(
     name="partition",
@@ -10,7 +22,9 @@ ACTION = ActionSpec(
     "stopped thread goes on as soon as nothing passes. driver: the driver's machine; executor: the worker machine of "
     "the parked task; broker: the parked one",
     example="sink.write:before[batch=1] -> partition(driver, peer=broker2, for=20s)",
-    targets=("driver", "executor", "broker"),
+    act=act,
+    requires=(Requirement("healed"),),
+    targets=TARGETS,
     arguments=(
         Parameter(
             "peer",
@@ -21,4 +35,6 @@ ACTION = ActionSpec(
         Parameter("for", "duration", "from the cut to the healing", required=True),
     ),
     network=True,
+    self_inflicted=TARGETS,
+    takes_broker_away=TARGETS,
 )

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from ...plans import Action
+from ...requirements import Requirement
+from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
+
+
+def act(action: Action, scene: Scene) -> str:
+    """With ``until`` the cluster takes the silent process for dead, and its end comes later."""
+    paused = scene.machines.pause(str(action.target), scene.point, replace=action.until is not None)
+    if action.until is not None:
+        return paused
+    scene.thread.keep(ACTION.seconds(action, "for"))
+    return f"{paused}; {end(action, scene)}"
+
+
+def end(action: Action, scene: Scene) -> str:
+    return scene.machines.resume(str(action.target), scene.point)
+
 
 ACTION = ActionSpec(
     name="pause",
     meaning="stops the process (SIGSTOP) for a time, or until a point is reported by another",
     example="sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1]",
+    act=act,
+    end=end,
+    requires=(Requirement("goes_on"),),
     targets=("driver", "executor", "worker", "broker"),
     arguments=(Parameter("for", "duration", "how long the process stays stopped"),),
     exactly_one=("for", "until"),
+    takes_broker_away=("broker",),
 )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from ...plans import Action
+from ...requirements import Requirement
+from ..capabilities import Scene
 from ..declarations import ActionSpec
+
+
+def act(action: Action, scene: Scene) -> str:
+    return scene.machines.resume(str(action.target), scene.point)
+
 
 ACTION = ActionSpec(
     name="resume",
     meaning="ends a pause that another action of the plan began",
     example="txn.prepare:after -> pause(broker, for=1m); batch.commit:before[batch=1] -> resume(broker)",
+    act=act,
+    requires=(Requirement("goes_on"),),
     targets=("driver", "executor", "worker", "broker"),
     follows="pause",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..declarations import Phase
 from ._selectors import BATCH, QUERY
+from ._sweeps import DRIVER
 
 PHASES = (
     Phase(
@@ -16,6 +17,7 @@ PHASES = (
         two_phase="begin: what the transaction covers becomes durable",
         source="HDFSMetadataLog.add (OffsetSeqLog)",
         step=20,
+        sweep=DRIVER,
     ),
     Phase(
         name="batch.commit",
@@ -27,5 +29,6 @@ PHASES = (
         two_phase="end: the coordinator forgets the transaction (before it: between sink and engine)",
         source="HDFSMetadataLog.add (CommitLog)",
         step=80,
+        sweep=DRIVER,
     ),
 )

@@ -1,11 +1,11 @@
-"""Lines of the sink's own Python file that are executed inside a batch."""
+"""Lines of the sink's own Python code that are executed inside a batch."""
 
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase
 from ._selectors import BATCH, QUERY
 
-FILE = Parameter("file", "text", "the sink's file", required=True)
+FILE = Parameter("file", "text", "the sink's file, or a module of its directory", required=True)
 LINE = Parameter("line", "number", "number of the line, from 1", minimum=1, required=True)
 
 PHASES = (
@@ -15,9 +15,9 @@ PHASES = (
         selectors=(FILE, LINE, BATCH, QUERY),
         where="python",
         sinks="python",
-        meaning="a line of the sink's file, before it is executed inside a batch",
+        meaning="a line of the sink's file or of a module of its directory, before it is executed inside a batch",
         two_phase="any step of the sink's own protocol",
-        source="the sink's file: foreachBatch's function; commit() and abort() of a Python data source",
+        source="the sink's code: foreachBatch's function; commit() and abort() of a Python data source",
         step=100,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..declarations import Phase
 from ._selectors import QUERY
+from ._sweeps import DRIVER
 
 PHASES = (
     Phase(
@@ -16,5 +17,6 @@ PHASES = (
         two_phase="the coordinator starts, or recovers",
         source="MicroBatchExecution.runActivatedStream",
         step=10,
+        sweep=DRIVER,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..declarations import Phase
 from ._selectors import BATCH, QUERY
+from ._sweeps import DRIVER
 
 PHASES = (
     Phase(
@@ -17,6 +18,7 @@ PHASES = (
         two_phase="the whole transaction",
         source="Sink.addBatch; MicroBatchWrite.createBatchWriterFactory to MicroBatchWrite.commit",
         step=30,
+        sweep=DRIVER,
     ),
     Phase(
         name="sink.commit",
@@ -28,5 +30,6 @@ PHASES = (
         two_phase="commit (before it: all participants have voted)",
         source="MicroBatchWrite.commit",
         step=70,
+        sweep=DRIVER,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase
+from ._sweeps import BROKER
 
 TRANSACTIONAL_ID = Parameter("transactional_id", "text", "the producer's transactional.id")
 RESULT = Parameter("result", "text", "how the transaction ends", choices=("commit", "abort"))
@@ -18,5 +19,6 @@ PHASES = (
         two_phase="decided: the decision is durable, no participant has been told",
         source="TransactionMarkerChannelManager.addTxnMarkersToSend",
         step=90,
+        sweep=BROKER,
     ),
 )

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from ..certificate import certificate_as_json, write_certificate
-from ..certify import certify as run_sweep
-from ..certify import check_batch
-from ..errors import UsageError
-from ..points import Kind
+from ..certification.certificate import Certificate, certificate_text
+from ..certification.certify import Wanted
+from ..certification.certify import certify as run_sweep
+from ..certification.points import Profile
+from ..certification.roles import check_batch
+from ..certification.settings import Settings, load_settings, save_settings
+from ..certification.space import check_points
+from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
+from ..jobs import check_job, find_job
 from ..reports.sweep import SweepReport
 from ..run_directories import new_run_directory
 from ..session import Request, Session
 from ..sinks import find_sink, shape
-from .options import Json, PlaceOptions, WorkloadOptions
+from .options import JobOptions, Json, PlaceOptions, WorkloadOptions
 from .options import claim as claim_of
-from .run import EXIT
 from .signals import as_interrupt
+
+EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
 
 
 def register(app: App) -> None:
@@ -30,25 +34,38 @@ def register(app: App) -> None:
 
 
 def certify(
-    sink: Annotated[str, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")],
+    sink: Annotated[str | None, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")] = None,
     /,
     *,
-    points: Annotated[str, Parameter(help="phases, lines (of the sink's own code) or all")] = "all",
-    batch: Annotated[int, Parameter(help="the batch at whose steps the faults strike")] = 1,
-    parallel: Annotated[int, Parameter(help="trials run side by side")] = 1,
+    profile: Annotated[
+        Profile, Parameter(help="quick: kill(driver) at each step of the middle batch; full: every line in every batch")
+    ] = "standard",
+    points: Annotated[
+        str, Parameter(help="all, phases, lines (of the sink's own code), or steps such as task.commit,sink.*:after")
+    ] = "all",
+    batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None,
+    pack: Annotated[int, Parameter(help="points that may share a run of the job")] = 8,
+    parallel: Annotated[int | None, Parameter(help="trials run side by side [what the machine bears]")] = None,
     fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False,
     claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
+    watch: Annotated[bool, Parameter(help="read the target while the job runs, too")] = True,
+    resume: Annotated[
+        Path | None, Parameter(help="go on with the sweep in this run directory; takes its sink and options from there")
+    ] = None,
     run_directory: Annotated[
         Path | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
     ] = None,
     json: Json = False,
     place: PlaceOptions = PlaceOptions(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
+    job: JobOptions = JobOptions(),  # noqa: B008
 ) -> int:
-    """Certify a sink: a fault-free reference trace, then one trial with a fault at each point of it.
+    """Certify a sink: a fault-free reference trace, a traced replay, then trials with faults at each point of both.
 
-    The driver is killed before and after each step of the commit protocol that the sink has, with one task ended and
-    no other begun, and at each line of the sink's own code, where a failure is raised as well.
+    The driver is killed before and after each step of the commit protocol that the sink has; tasks fail, executors,
+    workers and brokers die where there are any; each line of the sink's own code, and of the modules that it imports
+    from its directory, is killed at and fails; and what only a replay runs is struck a second time. All that in the
+    first, second, a middle, a quiet and the last batch. The certificate says what was covered and what was left out.
 
     Exit code 0: the claim held at every point; 1: it broke; 3: inconclusive.
 
@@ -56,41 +73,51 @@ def certify(
 
         onceproof certify my_sink.py
 
-        onceproof certify postgres_upsert --points phases --json > certificate.json
+        onceproof certify postgres_upsert --profile quick --json > certificate.json
+
+        onceproof certify --resume .onceproof/runs/20260101-120000-1a2b3c
     """
-    if points not in get_args(Kind):
-        raise UsageError(f"--points {points!r} is unknown: it is one of {', '.join(get_args(Kind))}")
-    if parallel < 1:
-        raise UsageError(f"--parallel {parallel} is too small: it is at least 1")
-    request = Request(
-        sink=sink,
-        claim=claim_of(claim),
-        workload=workload.workload(),
-        conf=place.properties(),
-        jars=place.jar_files(),
-        deadline=place.deadline,
-        settle_deadline=place.settle_deadline,
-    )
-    check_batch(batch, request.workload)
-    shape(find_sink(sink))
-    directory = new_run_directory(place.runs, run_directory)
-    report = SweepReport(Console(stderr=json, quiet=json and not sys.stderr.isatty()))
-    with as_interrupt(), Session(place.place()) as session:
-        report.start(find_sink(sink).stem)
-        certificate = run_sweep(
-            session,
-            request,
-            directory,
-            batch=batch,
-            kind=points,  # type: ignore[arg-type]
-            parallel=parallel,
-            fail_fast=fail_fast,
-            announce=report.announce,
-            done=report.done,
-        )
-    write_certificate(certificate, directory)
-    if json:
-        print(json_module.dumps(certificate_as_json(certificate, directory), indent=2, ensure_ascii=False))
+    for name, value in (("--pack", pack), ("--parallel", parallel)):
+        if value is not None and value < 1:
+            raise UsageError(f"{name} {value} is too small: it is at least 1")
+    if (sink is None) == (resume is None):
+        raise UsageError("certify takes either a sink or --resume DIRECTORY, which knows its sink and options")
+    if resume is not None:
+        settings, directory = load_settings(resume), resume.resolve()
     else:
-        report.summary(certificate, directory)
-    return EXIT[certificate.outcome]
+        request = Request(
+            sink=str(find_sink(str(sink))),
+            claim=claim_of(claim),
+            workload=workload.workload(),
+            watch=watch,
+            job=job.job,
+            expect=job.expect,
+            conf=place.properties(),
+            jars=place.jar_files(),
+            deadline=place.deadline,
+            settle_deadline=place.settle_deadline,
+        )
+        wanted = Wanted(profile, points, batch, pack, parallel, fail_fast)
+        settings = Settings(request, place.place(), wanted)
+        check_points(points)
+        if batch is not None:
+            check_batch(batch, request.workload)
+        check_job(find_job(request.job, request.expect), request.workload)
+        shape(find_sink(request.sink))
+        directory = new_run_directory(place.runs, run_directory)
+        save_settings(settings, directory)
+    report = SweepReport(Console(stderr=json, quiet=json and not sys.stderr.isatty()))
+    with as_interrupt(), Session(settings.environment) as session:
+        report.start(find_sink(settings.request.sink).stem)
+        certificate = run_sweep(
+            session, settings.request, directory, settings.wanted, announce=report.announce, done=report.done
+        )
+    _print(certificate, report, json)
+    return EXIT[certificate.verdict]
+
+
+def _print(certificate: Certificate, report: SweepReport, json: bool) -> None:
+    if json:
+        print(certificate_text(certificate))
+    else:
+        report.summary(certificate)

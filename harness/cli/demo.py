@@ -12,20 +12,17 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from ...assertions import Outcome, Workload
-from ..certificate import certificate_as_json, write_certificate
-from ..certify import Certificate, certify
+from ..certification.certificate import Certificate, certificate_as_json
+from ..certification.certify import Wanted, certify
 from ..errors import BROKE, HELD, INCONCLUSIVE
 from ..reports.side_by_side import side_by_side
 from ..reports.sweep import SweepReport
 from ..run_directories import RUNS, new_run_directory
-from ..session import Place, Request, Session, options_of
+from ..session import EnvironmentOptions, Request, Session, options_of
 from .options import Json
 from .signals import as_interrupt
 
 SINKS = ("kafka_append", "postgres_upsert", "kafka_transactional")
-BATCHES = 3
-"""One before the batch at which the faults strike, and one after it."""
 
 
 def register(app: App) -> None:
@@ -44,17 +41,9 @@ class _Sweep:
     def _run(self, session: Session, sink: str, directory: Path, parallel: int, report: SweepReport) -> None:
         try:
             report.start(sink)
-            request = Request(sink=sink, workload=Workload(batches=BATCHES))
-            certificate = certify(
-                session,
-                request,
-                directory,
-                kind="phases",
-                parallel=parallel,
-                announce=report.announce,
-                done=report.done,
-            )
-            write_certificate(certificate, directory)
+            request = Request(sink=sink)
+            wanted = Wanted(profile="demo", parallel=parallel)
+            certificate = certify(session, request, directory, wanted, announce=report.announce, done=report.done)
             self._certificate.set_result(certificate)
         except BaseException as error:
             self._certificate.set_exception(error)
@@ -71,7 +60,7 @@ def demo(
     Exit code 0 when each of them keeps what it claims.
     """
     console = Console(stderr=json)
-    place = Place(env=env)
+    place = EnvironmentOptions(env=env)
     options_of(place)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
@@ -80,15 +69,15 @@ def demo(
             sweep.result() for sweep in [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
         ]
     if json:
-        documents = [certificate_as_json(one, directory / one.request.sink) for one in certificates]
+        documents = [certificate_as_json(one) for one in certificates]
         print(json_module.dumps(documents, indent=2, ensure_ascii=False))
     else:
         console.print(side_by_side(certificates))
-        trials = sum(len(certificate.trials) for certificate in certificates)
+        points = sum(len(certificate.points) + 1 for certificate in certificates)
         console.print(
-            f"{trials} trials in {(time.monotonic() - start) / 60:.1f} min; run directory: {directory}", soft_wrap=True
+            f"{points} points in {(time.monotonic() - start) / 60:.1f} min; run directory: {directory}", soft_wrap=True
         )
-    outcomes = {certificate.outcome for certificate in certificates}
-    if Outcome.FAIL in outcomes:
+    outcomes = {certificate.verdict for certificate in certificates}
+    if "fail" in outcomes:
         return BROKE
-    return INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes else HELD
+    return INCONCLUSIVE if "inconclusive" in outcomes else HELD

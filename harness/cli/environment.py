@@ -17,7 +17,7 @@ from ..doctor import diagnose
 from ..environments import holder
 from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
-from ..session import Place, options_of
+from ..session import EnvironmentOptions, options_of
 from ..setup_steps import setup as run_setup
 from .options import Json, PlaceOptions
 
@@ -34,7 +34,7 @@ def setup(
     json: Json = False,
 ) -> int:
     """Fetch the pinned Java artifacts and make the class archives that start JVMs quickly. Quick the second time."""
-    options = options_of(Place(env=env))
+    options = options_of(EnvironmentOptions(env=env))
     report = _to_stderr if json else print
     ready = run_setup(python=python, progress=not json, report=report)
     if isinstance(options, DockerOptions):
@@ -51,7 +51,7 @@ def doctor(
     json: Json = False,
 ) -> int:
     """Say what is here, what is missing, and the mend for each. Exit code 4 when something needed is missing."""
-    options_of(Place(env=env))
+    options_of(EnvironmentOptions(env=env))
     checks = diagnose(python)
     if env == "docker":
         from ..environments.docker.diagnosis import diagnose_docker

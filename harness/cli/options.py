@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +15,17 @@ from cyclopts.validators import Number
 from ...assertions import Guarantee, Workload
 from ..errors import UsageError
 from ..run_directories import RUNS
-from ..session import Place
+from ..session import EnvironmentOptions
 
 Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
 
+Watch = Annotated[
+    bool, Parameter(name="--watch", negative="--no-watch", help="read the target while the job is under way, too")
+]
+
 PLACE = Group("Environment")
 INPUT = Group("Workload")
+JOB = Group("Job")
 SECONDS = Number(gt=0)
 CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
 
@@ -33,7 +39,8 @@ class PlaceOptions:
     master: Annotated[
         str | None,
         Parameter(
-            help="Spark master: local[N], or standalone for a cluster of our own [local: local[2], docker: standalone]"
+            help="Spark master: local[N,M] with M tries of a task, or standalone for a cluster of our own "
+            "[local: local[2,4], docker: standalone]"
         ),
     ] = None
     brokers: Annotated[int | None, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
@@ -47,7 +54,10 @@ class PlaceOptions:
     conf: Annotated[
         tuple[str, ...], Parameter(negative=(), help="Spark property KEY=VALUE for the driver; may be repeated")
     ] = ()
-    jars: Annotated[tuple[str, ...], Parameter(negative=(), help="further jars for the driver; may be repeated")] = ()
+    jars: Annotated[
+        tuple[str, ...],
+        Parameter(negative=(), consume_multiple=True, help="further jars for the driver: one or several, or repeated"),
+    ] = ()
     own_settings: Annotated[
         bool,
         Parameter(
@@ -66,12 +76,12 @@ class PlaceOptions:
         float, Parameter(validator=SECONDS, help="seconds to wait for quiet after the job's end")
     ] = 15.0
 
-    def place(self) -> Place:
-        return Place(
+    def place(self) -> EnvironmentOptions:
+        return EnvironmentOptions(
             env=self.env,
             master=self.master,
             brokers=self.brokers,
-            python=self.python,
+            python=os.path.abspath(self.python) if os.sep in self.python else self.python,
             lean=not self.own_settings,
             attach=self.attach,
             image=self.image,
@@ -107,7 +117,7 @@ class WorkloadOptions:
     seed: Annotated[int, Parameter(help="seed of the input; the same seed gives the same records")] = 1
     partitions: Annotated[int, Parameter(help="partitions of the source topic")] = 3
     batches: Annotated[int, Parameter(help="batches that the input is cut into")] = 5
-    rows: Annotated[int, Parameter(help="visible rows of a batch, in all partitions together")] = 216
+    rows: Annotated[int, Parameter(help="visible rows of batch 1; others have more or fewer")] = 216
 
     def workload(self) -> Workload:
         """Raises UsageError for sizes that make no workload."""
@@ -115,6 +125,21 @@ class WorkloadOptions:
             return Workload(seed=self.seed, partitions=self.partitions, batches=self.batches, rows=self.rows)
         except ValueError as error:
             raise UsageError(str(error)) from error
+
+
+@Parameter(name="*", group=JOB)
+@dataclass(frozen=True)
+class JobOptions:
+    """The application under test."""
+
+    job: Annotated[
+        str | None,
+        Parameter(help="a job's file that takes the arguments of jobs/passthrough.py [that one]"),
+    ] = None
+    expect: Annotated[
+        str | None,
+        Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file beside the job]"),
+    ] = None
 
 
 def claim(value: str | None) -> Guarantee | None:

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from ...faults import PlanError, format_plan, parse
 from ..errors import HELD, UsageError
-from ..session import Place, resolve_plan
+from ..session import EnvironmentOptions, resolve_plan
 from ..sinks import find_sink
 from .options import Json
 from .run import plan_text
@@ -50,7 +50,7 @@ def check(
     except PlanError as error:
         raise UsageError(str(error)) from error
     if sink is not None:
-        resolve_plan(source, find_sink(sink), Place(env=env, master=master))
+        resolve_plan(source, find_sink(sink), EnvironmentOptions(env=env, master=master))
     canonical = format_plan(plan)
     print(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
     return HELD

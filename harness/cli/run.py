@@ -10,11 +10,12 @@ from cyclopts import App, Parameter
 
 from ...assertions import Outcome
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
-from ..record import trial_as_json
+from ..jobs import check_job, find_job
 from ..reports.trial import print_trial
 from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
-from .options import Json, PlaceOptions, WorkloadOptions
+from ..trial.record import trial_as_json
+from .options import JobOptions, Json, PlaceOptions, Watch, WorkloadOptions
 from .options import claim as claim_of
 from .signals import as_interrupt
 
@@ -32,9 +33,11 @@ def run(
     plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
     run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
+    watch: Watch = True,
     json: Json = False,
     place: PlaceOptions = PlaceOptions(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
+    job: JobOptions = JobOptions(),  # noqa: B008
 ) -> int:
     """Run one trial: the job with a sink, under a plan of faults, judged by what a reader sees.
 
@@ -48,6 +51,8 @@ def run(
 
         onceproof run --sink kafka_transactional --master standalone \\
             --fault "task.commit:before[batch=1] -> kill(executor)"
+
+        onceproof run --sink postgres_upsert --job my_job.py --expect my_job.sql
     """
     request = Request(
         sink=sink,
@@ -58,8 +63,12 @@ def run(
         jars=place.jar_files(),
         deadline=place.deadline,
         settle_deadline=place.settle_deadline,
+        watch=watch,
+        job=job.job,
+        expect=job.expect,
         directory=run_directory,
     )
+    check_job(find_job(request.job, request.expect), request.workload)
     resolve_plan(request.plan, find_sink(sink), place.place())
     with as_interrupt(), Session(place.place()) as session:
         result = session.trial(request)

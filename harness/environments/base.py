@@ -98,12 +98,18 @@ class Driver(Protocol):
         Returns what was killed, for the journal. Raises EffectError if one of them survives.
         """
 
+    def terminate(self) -> str:
+        """SIGTERM to the main process, which may shut down in an orderly way or not; returns at once."""
+
     def pause(self) -> str: ...
 
     def resume(self) -> str: ...
 
     def alive(self) -> list[str]:
         """References of processes of this driver that still run, orphans included."""
+
+    def processor_seconds(self) -> float | None:
+        """Processor time that its processes have used so far; None where it is not known."""
 
 
 @dataclass(frozen=True)

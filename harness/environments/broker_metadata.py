@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import ClusterMetadata
 
-from ..waiting import NotYet
+from ..runtime.waiting import NotYet
 
 REQUEST_SECONDS = 2.0
 STARTED = b"Kafka Server started (kafka.server.KafkaRaftServer)"

@@ -111,7 +111,8 @@ class DriverStart:
     def environment(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
         """Write the configuration below ``directory``; returns the driver's own environment variables."""
         temporary = directory / "tmp"
-        temporary.mkdir(parents=True, exist_ok=True)
+        for each in (directory.parent, directory, temporary):  # not parents=True: see host.directory
+            each.mkdir(exist_ok=True)
         properties = self.properties(spec, mark, directory, temporary)
         conf = write_conf_dir(directory, properties, LOGGING, self.java, self.spark, self.runtime)
         conf["SPARK_LAUNCHER_OPTS"] = f"{conf.get('SPARK_LAUNCHER_OPTS', '')} -XX:-UsePerfData".strip()

@@ -26,10 +26,10 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .. import processes
 from ..errors import UsageError
-from ..sweep import named, sweep
-from ..waiting import WaitTimeout, wait_for
+from ..runtime import processes
+from ..runtime.leftovers import named, remove_leftovers
+from ..runtime.waiting import WaitTimeout, wait_for
 from .base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from .docker.options import DockerOptions
 from .local.environment import LocalEnvironment, on_services
@@ -394,7 +394,7 @@ def _held(name: str) -> Held:
     for held in environments():
         if held.name == name:
             return held
-    sweep()
+    remove_leftovers()
     others = ", ".join(held.name for held in environments())
     seen = f" (up: {others})" if others else ""
     raise Unavailable(f"no environment called {name} is up{seen}: 'onceproof up --name {name}' starts one")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from ..guardian import Child, Guardian, User
-from ..ports import Port, reserve
-from ..sweep import check_space, disk_errors
-from ..waiting import POLL, NotYet, WaitTimeout, wait_for
+from ..runtime.guardian import Child, Guardian, User
+from ..runtime.leftovers import check_space, disk_errors
+from ..runtime.ports import Port, reserve
+from ..runtime.waiting import POLL, NotYet, WaitTimeout, wait_for
 from .base import Unavailable
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import http.client
 import json
 from typing import Any
 
-from ..ports import LOOPBACK
+from ..runtime.ports import LOOPBACK
 
 
 def alive_workers(port: int) -> dict[str, str] | None:

@@ -1,19 +1,35 @@
-"""The progress and the table of a sweep, for people."""
+"""The progress and the tables of a sweep, for people."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from ..certify import Certificate, PointResult, Sweep
+from ...assertions import Outcome
+from ..certification.certificate import Certificate
+from ..certification.certify import Sweep
+from ..certification.results import PointResult
+from ..certification.scope import WORST_FIRST, Cell
 from .trial import coloured
+
+NOTES = 10
+"""So many notes are printed; the certificate has all of them."""
+
+MARKS = {
+    "pass": "[green]pass[/]",
+    "fail": "[red]FAIL[/]",
+    "inconclusive": "[yellow]inconclusive[/]",
+    "not reached": "[yellow]not reached[/]",
+    "not possible here": "[dim]n/a[/]",
+    "not asked": "[dim]-[/]",
+}
 
 
 class SweepReport:
-    """Prints a line for each trial as it ends, and a table at the end. Each line begins with ``name``."""
+    """Prints a line for each point as it is judged, and tables at the end. Each line begins with ``name``."""
 
     def __init__(self, console: Console, name: str = " ") -> None:
         self._console = console
@@ -25,44 +41,86 @@ class SweepReport:
         self._console.print(f"[bold]{sink}[/]: the reference trace, without a fault", highlight=False)
 
     def announce(self, sweep: Sweep) -> None:
-        self._total = len(sweep.points)
-        verdict = sweep.reference.verdict
+        self._total, self._done = len(sweep.space.points), sweep.stored
+        stored = f", {sweep.stored} of them done before" if sweep.stored else ""
         self._console.print(
-            f"{self._name} reference: {coloured(verdict.outcome)} ({sweep.reference.timings['total']:.1f} s); "
-            f"{self._total} trials follow, about {_duration(sweep.expected)}",
+            f"{self._name} reference: {coloured(Outcome(sweep.reference.verdict))} ({sweep.reference.seconds:.1f} s); "
+            f"{self._total} points{stored}; {sweep.runs} runs follow, about {_duration(sweep.expected)}",
             highlight=False,
         )
 
-    def done(self, point: PointResult) -> None:
+    def done(self, result: PointResult) -> None:
         self._done += 1
-        verdict = point.result.verdict
-        found = ", ".join(f"{anomaly.kind} {anomaly.count}" for anomaly in verdict.anomalies)
+        found = _counts(result.anomalies)
         self._console.print(
-            f"{self._name} {self._done}/{self._total} {escape(point.point.step)}: {coloured(verdict.outcome)}"
-            f"{' (' + found + ')' if found else ''} {point.result.timings['total']:.1f} s",
+            f"{self._name} {self._done}/{self._total} {escape(result.step)}: {coloured(Outcome(result.verdict))}"
+            f"{' (' + found + ')' if found else ''} {result.seconds:.1f} s",
             highlight=False,
         )
 
-    def summary(self, certificate: Certificate, directory: Path) -> None:
-        self._console.print(sweep_table(certificate))
+    def summary(self, certificate: Certificate) -> None:
+        self._console.print(f"certificate: {escape(certificate.summary)}", highlight=False)
+        self._console.print(matrix(certificate))
+        wrong = [point for point in certificate.points if point.verdict != "pass" or point.anomalies]
+        if wrong:
+            self._console.print(points_table(wrong))
+        for note in certificate.notes[:NOTES]:
+            self._console.print(f"note: {escape(note)}", highlight=False)
+        if certificate.scope.unswept:
+            self._console.print(f"imported, but not executed in any batch: {', '.join(certificate.scope.unswept)}")
         self._console.print(
-            f"certificate: {coloured(certificate.outcome)} as {certificate.reference.spec.claim.value}; "
-            f"guarantee observed: {certificate.guarantee.value if certificate.guarantee else 'none can be told'}; "
-            f"{len(certificate.points)} of {certificate.planned} points in {_duration(certificate.seconds)}",
+            f"guarantee observed: {certificate.guarantee or 'none can be told'}; {certificate.coverage.run} of "
+            f"{certificate.coverage.points} points in {_duration(certificate.seconds)}",
             highlight=False,
         )
-        self._console.print(f"run directory: {directory}", soft_wrap=True, highlight=False)
+        self._console.print(f"run directory: {certificate.run_directory}", soft_wrap=True, highlight=False)
 
 
-def sweep_table(certificate: Certificate) -> Table:
-    table = Table("point", "verdict", "guarantee", "found", "reason", title=f"{certificate.reference.spec.sink.name}")
-    rows = [("no fault", certificate.reference)] + [(point.point.step, point.result) for point in certificate.points]
-    for step, result in rows:
-        verdict = result.verdict
-        found = ", ".join(f"{anomaly.kind} {anomaly.count}" for anomaly in verdict.anomalies)
-        guarantee = verdict.guarantee.value if verdict.guarantee else "-"
-        table.add_row(escape(step), coloured(verdict.outcome), guarantee, found, escape(verdict.reason))
+def matrix(certificate: Certificate) -> Table:
+    """Step and action down, roles of the batch across; all lines of a file in one row."""
+    roles = [*certificate.scope.roles, "any"]
+    table = Table(
+        Column("step", no_wrap=True),
+        Column("action", no_wrap=True),
+        *(f"{role}{_number(certificate, role)}" for role in roles),
+        title=certificate.sink.name,
+    )
+    rows: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+    for cell in certificate.scope.cells:
+        if cell.status != "not possible here":
+            rows.setdefault((_row(cell.step), cell.action), {}).setdefault(cell.role, []).append(cell)
+    for (step, action), cells in rows.items():
+        table.add_row(escape(step), escape(action), *(_mark(cells.get(role, [])) for role in roles))
     return table
+
+
+def points_table(points: Sequence[PointResult]) -> Table:
+    table = Table("point", "verdict", "guarantee", "found", "reason")
+    for point in points:
+        verdict, guarantee = coloured(Outcome(point.verdict)), point.guarantee or "-"
+        table.add_row(escape(point.step), verdict, guarantee, _counts(point.anomalies), escape(point.reason))
+    return table
+
+
+def _row(step: str) -> str:
+    """``lines of my_sink.py`` for each of them."""
+    return f"lines of {step[5:].rpartition(':')[0]}" if step.startswith("line ") else step
+
+
+def _number(certificate: Certificate, role: str) -> str:
+    return f"\n({certificate.scope.roles[role]})" if role in certificate.scope.roles else ""
+
+
+def _mark(cells: Sequence[Cell]) -> str:
+    if not cells:
+        return ""
+    worst = min((cell.status for cell in cells), key=WORST_FIRST.index)
+    count = sum(cell.points for cell in cells)
+    return MARKS[worst] + (f" {count}" if count > 1 else "")
+
+
+def _counts(anomalies: dict[str, int]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in anomalies.items())
 
 
 def _duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...assertions import Outcome, Verdict
-from ..spec import TrialResult
+from ..trial.spec import TrialResult
 
 COLOURS = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.INCONCLUSIVE: "yellow"}
 
@@ -19,6 +19,8 @@ def coloured(outcome: Outcome) -> str:
 def print_trial(result: TrialResult) -> None:
     console = Console()
     print_verdict(result.verdict, console)
+    for warning in result.warnings:
+        console.print(f"[yellow]warning[/]: {escape(warning)}", soft_wrap=True)
     console.print("time: " + ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in result.timings.items()))
     console.print(f"run directory: {result.directory}", soft_wrap=True)
 
@@ -31,6 +33,8 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     )
     console.print(f"guarantee observed: {verdict.guarantee.value if verdict.guarantee else 'none can be told'}")
     console.print(f"reason: {escape(verdict.reason)}", soft_wrap=True)
+    for note in verdict.notes:
+        console.print(f"note: {escape(note)}", soft_wrap=True)
     for fault in verdict.faults:
         marks = [
             word

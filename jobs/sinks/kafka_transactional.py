@@ -5,13 +5,15 @@ first makes the *decision* durable, the list of the batch's transactions in a fi
 commits them one by one. A batch with a decision is never written again; its recorded transactions are committed again
 until they all are. README.md beside this directory goes through the crashes and the zombies one by one.
 
-Needs: a checkpoint directory that driver and executors see under the same path, spark.speculation off, a restart within
-TRANSACTION_TIMEOUT_MS of a crash. All of a transaction's life is spoken in version 1 of the transaction protocol, in
+Needs: a checkpoint directory that driver and executors see under the same path, spark.speculation off, and a restart
+before the transactions of a decided batch time out: their timeout counts from their start, and a batch is decided only
+while a third of it is left. All of a transaction's life is spoken in version 1 of the transaction protocol, in
 which the epoch stays the same from InitProducerId to the marker (KIP-890 has version 2, which kafka-python 3.0 lacks).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -45,7 +47,10 @@ GUARANTEE = "exactly-once"
 SERVICES = ("kafka",)
 
 TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
-"""The longest that brokers allow by default (transaction.max.timeout.ms): it must outlast a crash and the recovery."""
+"""The longest that brokers allow by default (transaction.max.timeout.ms). It counts from a transaction's start: the
+rest of the batch, a crash and the recovery must be over by then."""
+RESERVE = 1 / 3
+"""The part of a transaction's timeout that is kept for what comes after the decision: less left, and none is made."""
 DEADLINE = 60.0
 """Seconds for which a request to a coordinator is repeated."""
 
@@ -58,7 +63,8 @@ def transform(df: DataFrame, target: SimpleNamespace) -> DataFrame:
 
 def attach(stream: DataStreamWriter, target: SimpleNamespace) -> DataStreamWriter:
     spark = SparkSession.active()
-    if spark.sparkContext.getConf().get("spark.speculation", "false") == "true":
+    speculation = str(spark.sparkContext.getConf().get("spark.speculation", "false"))
+    if speculation.strip().lower() == "true":  # as Spark reads it
         raise ValueError(
             "spark.speculation is true: a speculative copy of a task fences the transaction of the task that it copies;"
             " set spark.speculation=false"
@@ -97,12 +103,16 @@ class Prepared(WriterCommitMessage):
 
 @dataclass(frozen=True)
 class Decision:
-    """The outcome of a batch, made once: these transactions are committed, those are aborted."""
+    """The outcome of a batch, made once: these transactions are committed, those are aborted.
+
+    ``offsets`` is the digest of the input that they hold: see :func:`source_offsets`.
+    """
 
     query: str
     batch: int
     commits: Sequence[Transaction]
     aborts: Sequence[Transaction]
+    offsets: str
 
 
 class TransactionalTopic(DataSource):
@@ -140,13 +150,15 @@ class TransactionalWriter(DataSourceStreamWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         query = query_id(self.checkpoint)
+        offsets = source_offsets(self.checkpoint, batchId)
         prepared = transactions_of(messages)
         with Coordinators(self.bootstrap) as coordinators:
             decision = read_decision(self.checkpoint, query, batchId)
             if decision is None:
                 others = coordinators.others_open(self.prefix(query), prepared)
                 coordinators.require_open(prepared)
-                decision = decide(self.checkpoint, Decision(query, batchId, prepared, others))
+                decision = decide(self.checkpoint, Decision(query, batchId, prepared, others, offsets))
+            require_same_input(decision, offsets)
             sync_directory(decisions(self.checkpoint))
             for transaction in decision.commits:
                 coordinators.commit(transaction)
@@ -255,6 +267,27 @@ def decisions(checkpoint: Path) -> Path:
     return checkpoint / "decisions"
 
 
+def source_offsets(checkpoint: Path, batch: int) -> str:
+    """sha256 of the offsets that the batch ends at in each source, by Spark's offset log.
+
+    offsets/N is a line with the version, one with metadata (the time of the planning, which differs where a batch is
+    planned again) and one for each source (OffsetSeqLog in org.apache.spark.sql.execution.streaming).
+    """
+    lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").split("\n")
+    return hashlib.sha256("\n".join(lines[2:]).encode()).hexdigest()
+
+
+def require_same_input(decision: Decision, offsets: str) -> None:
+    """Raises if the batch was decided for other offsets: offsets/N was removed or torn, and Spark planned it anew."""
+    if decision.offsets != offsets:
+        raise RuntimeError(
+            f"batch {decision.batch} was decided for other source offsets than offsets/{decision.batch} has now: it was"
+            " planned anew after its decision, whose transactions hold other rows. Going on would lose rows or write"
+            " them twice; put the old offsets file back, or compare the batch with the topic before the decision is"
+            " removed"
+        )
+
+
 def read_decision(checkpoint: Path, query: str, batch: int) -> Decision | None:
     """The batch's decision, if there is one. Raises if the checkpoint is not to be seen here or is another query's."""
     if query_id(checkpoint) != query:
@@ -267,7 +300,7 @@ def read_decision(checkpoint: Path, query: str, batch: int) -> Decision | None:
     if (stored["query"], stored["batch"]) != (query, batch):
         raise ValueError(f"{checkpoint}: batch {batch} was decided by query {stored['query']}, not {query}")
     commits, aborts = ([Transaction(*item) for item in stored[kind]] for kind in ("commits", "aborts"))
-    return Decision(query, batch, commits, aborts)
+    return Decision(query, batch, commits, aborts, stored["offsets"])
 
 
 def decide(checkpoint: Path, decision: Decision) -> Decision:
@@ -351,11 +384,18 @@ class Coordinators:
         return cast(type[KafkaError], for_code(answer.error_code))
 
     def require_open(self, transactions: Collection[Transaction]) -> None:
-        """Raises if one of them has timed out or been fenced: nothing is decided yet, so the batch can be redone."""
+        """Raises if one of them has timed out or been fenced, or is about to time out: nothing is decided yet, so the
+        batch can be redone."""
         for transaction in transactions:
             if self.state(transaction) != "Ongoing":
                 found = self.describe(transaction.transactional_id)
                 raise RuntimeError(f"transaction {transaction} is no longer open ({found}): the batch is not committed")
+            left, timeout = self.time_left(transaction.transactional_id)
+            if left < timeout * RESERVE:
+                raise RuntimeError(
+                    f"transaction {transaction} has {left:.0f} s left of its timeout of {timeout:.0f} s, too little for"
+                    " a restart after the decision: the batch is not committed; make batches smaller"
+                )
 
     def others_open(self, prefix: str, own: Collection[Transaction]) -> list[Transaction]:
         """Open transactions of the query's ids other than ``own``: left by an earlier attempt with more tasks."""
@@ -370,12 +410,22 @@ class Coordinators:
 
     def describe(self, transactional_id: str) -> tuple[Transaction, str]:
         """The id's latest transaction and the state that it is in."""
-        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-        found = self.ask_coordinator(transactional_id, request, lambda answer: answer.transaction_states[0])
+        found = self.described(transactional_id)
         if for_code(found.error_code) is TransactionalIdNotFoundError:
             return Transaction(transactional_id, -1, -1), "Unknown id"
         require_success(found)
         return Transaction(transactional_id, found.producer_id, found.producer_epoch), found.transaction_state
+
+    def time_left(self, transactional_id: str) -> tuple[float, float]:
+        """Seconds until the coordinator aborts the id's open transaction, and its timeout; by the clocks of both."""
+        found = self.described(transactional_id)
+        require_success(found)
+        ends = (found.transaction_start_time_ms + found.transaction_timeout_ms) / 1000
+        return ends - time.time(), found.transaction_timeout_ms / 1000
+
+    def described(self, transactional_id: str) -> Any:
+        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        return self.ask_coordinator(transactional_id, request, lambda answer: answer.transaction_states[0])
 
     def list_open(self) -> set[str]:
         """The ids of all open transactions of the cluster; every broker knows those that it coordinates."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import docker
 import pytest
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.session import Place, Session
+from onceproof.harness.session import EnvironmentOptions, Session
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with Session(Place(env="docker", runs=tmp_path_factory.mktemp("runs"))) as session:
+    with Session(EnvironmentOptions(env="docker", runs=tmp_path_factory.mktemp("runs"))) as session:
         yield session
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from onceproof.harness.environments.base import DriverSpec, ProbePoint
 from onceproof.harness.environments.docker.driver import DockerDriver
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.waiting import NotYet, wait_for
+from onceproof.harness.runtime.waiting import NotYet, wait_for
 
 JOB = """
 import sys, time
@@ -27,6 +27,7 @@ def test_the_processes_of_a_trial_are_told_from_those_of_the_next_in_its_contain
     before, after = _Job(environment, "before", tmp_path), _Job(environment, "after", tmp_path)
     first = before.start()
     wait_for(before.runs, 60, "executors of the first trial")
+    assert (first.processor_seconds() or 0.0) > 1, "a JVM has started in it"
     before.finish()
     assert first.wait(30) == 0
     second = after.start()

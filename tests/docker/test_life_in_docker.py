@@ -16,7 +16,7 @@ import docker
 import pytest
 from command import Command, Ended
 from onceproof.harness.environments.docker.engine import OWNER
-from onceproof.harness.waiting import NotYet, wait_for
+from onceproof.harness.runtime.waiting import NotYet, wait_for
 
 TRIAL = ("run", "--env", "docker", "--sink", "postgres_upsert", "--batches", "3")
 FAULT = ("--fault", "sink.write:after[batch=1] -> kill(driver)")
@@ -62,10 +62,10 @@ def test_an_environment_that_is_up_serves_several_commands_and_goes_down(
     onceproof: Command, engine: docker.DockerClient, others: set[str]
 ) -> None:
     name = f"test-{os.getpid()}"
-    up = onceproof("up", "--env", "docker", "--name", name, timeout=280)
+    up = onceproof("up", "--env", "docker", "--name", name)
     assert up.code == 0, up
     try:
-        ended = onceproof("run", "--attach", name, *TRIAL[3:], *FAULT, "--json", timeout=200)
+        ended = onceproof("run", "--attach", name, *TRIAL[3:], *FAULT, "--json")
         assert (ended.code, ended.json["verdict"]) == (0, "pass"), ended
         assert _running_drivers(engine, others) == []
     finally:
@@ -169,14 +169,14 @@ def foreign_image(engine: docker.DockerClient) -> Iterator[str]:
 def test_a_users_own_spark_image_is_certified_as_it_is(
     onceproof: Command, foreign_image: str, settings: tuple[str, ...]
 ) -> None:
-    ended = onceproof(*TRIAL, *FAULT, "--image", foreign_image, *settings, "--json", timeout=280)
+    ended = onceproof(*TRIAL, *FAULT, "--image", foreign_image, *settings, "--json")
     assert (ended.code, ended.json["verdict"]) == (0, "pass"), ended
     assert ended.json["environment"]["image"] == foreign_image
 
 
 def test_an_executor_out_of_memory_is_named(onceproof: Command, tmp_path: Path) -> None:
     (tmp_path / "small.yml").write_text("services:\n  driver:\n    mem_limit: 200m\n    memswap_limit: 200m\n")
-    ended = onceproof(*TRIAL, "--compose-file", "small.yml", "--json", timeout=280)
+    ended = onceproof(*TRIAL, "--compose-file", "small.yml", "--json")
     assert ended.code in (3, UNAVAILABLE), ended
     assert "out of memory (its limit is 200 MiB)" in ended.out + ended.err
 

@@ -13,8 +13,8 @@ import pytest
 from onceproof.assertions import Workload
 from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.spec import TrialResult
-from onceproof.harness.waiting import wait_for
+from onceproof.harness.runtime.waiting import wait_for
+from onceproof.harness.trial.spec import TrialResult
 from trials import EVERY_SINK, TWO_PHASE, Run, landed, line_of, raises_on_replay, told
 
 SIDE_BY_SIDE = 3
@@ -142,7 +142,6 @@ def test_tasks_may_run_in_the_drivers_own_container(tmp_path: Path, onceproof: C
     fault = "task.run:after[batch=1] -> kill(driver)"
     ended = onceproof(
         *("run", "--env", "docker", "--master", "local[2]", "--sink", "postgres_upsert", "--fault", fault, "--json"),
-        timeout=280,
     )
     assert (ended.code, ended.json["verdict"]) == (0, "pass"), ended
     assert ended.json["environment"]["docker"]

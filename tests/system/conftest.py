@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from onceproof.harness.environments.base import Environment
-from onceproof.harness.session import Place, Session
+from onceproof.harness.session import EnvironmentOptions, Session
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with Session(Place(runs=tmp_path_factory.mktemp("runs"))) as session:
+    with Session(EnvironmentOptions(runs=tmp_path_factory.mktemp("runs"))) as session:
         yield session
 
 

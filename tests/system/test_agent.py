@@ -30,7 +30,7 @@ def output(option: str, byteman: Path) -> str:
     """What is printed by a JVM with the agent whose main class is Janino's command line."""
     classpath = os.pathsep.join([str(byteman), str(spark_of(sys.executable).home / "jars" / "*")])
     command = [str(find_java().executable), option, "-cp", classpath, COMPILER, "-help"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True).stdout
 
 
 def test_a_rule_fires_under_it_as_it_does_under_bytemans_own_agent(agent: Path, byteman: Path, tmp_path: Path) -> None:

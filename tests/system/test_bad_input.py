@@ -67,6 +67,8 @@ def test_a_bad_plan_is_refused_before_anything_starts(onceproof: Command, tmp_pa
 
 
 BAD_OPTIONS = {
+    "job": (["--job", "missing.py"], "--job missing.py does not exist: give the path of a PySpark application"),
+    "expectation": (["--expect", "missing.sql"], "--expect missing.sql does not exist"),
     "conf": (["--conf", "spark.x"], "--conf 'spark.x' has no value"),
     "jars": (["--jars", "missing.jar"], "--jars missing.jar does not exist"),
     "master": (["--master", "yarn"], "'yarn'"),
@@ -105,6 +107,11 @@ def test_a_sink_that_is_not_there_is_refused(onceproof: Command, tmp_path: Path)
     refused(onceproof("run", "--sink", "no_such.py"), "no_such.py does not exist")
     refused(onceproof("run", "--sink", str(tmp_path)), "is a directory")
     refused(onceproof("certify", "no_such.py"), "no_such.py does not exist")
+
+
+def test_readings_while_the_job_runs_can_be_left_out(onceproof: Command) -> None:
+    refused(onceproof("run", "--no-watch", "--sink", "no_such"), "'no_such'")
+    refused(onceproof("certify", "--no-watch", "no_such"), "'no_such'")
 
 
 BAD_SINKS = {

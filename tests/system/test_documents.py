@@ -11,11 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 from onceproof.assertions import Workload
-from onceproof.harness.certificate import CERTIFICATE, certificate_as_json, write_certificate
-from onceproof.harness.certify import certify
-from onceproof.harness.record import TRIAL, trial_as_json
+from onceproof.harness.certification.certificate import CERTIFICATE, certificate_as_json
+from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.session import Request, Session
-from onceproof.harness.spec import TrialResult
+from onceproof.harness.trial.record import TRIAL, trial_as_json
+from onceproof.harness.trial.spec import TrialResult
 from trials import told
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,12 +74,13 @@ def test_a_trial_that_fails_is_as_documented(trial: Callable[..., TrialResult], 
     assert json.loads((result.directory / TRIAL).read_text()) == printed
 
 
+@pytest.mark.timeout(900)
 def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_path: Path) -> None:
     sink = tmp_path / "forgetful.py"
     sink.write_text(FORGETFUL)
-    certificate = certify(session, Request(str(sink), workload=SMALL), tmp_path / "sweep", kind="lines")
-    write_certificate(certificate, tmp_path / "sweep")
-    printed = valid(certificate_as_json(certificate, tmp_path / "sweep"), "certificate")
+    wanted = Wanted(points="lines", batch=1)
+    certificate = certify(session, Request(str(sink), workload=SMALL), tmp_path / "sweep", wanted)
+    printed = valid(certificate_as_json(certificate), "certificate")
     assert json.loads((tmp_path / "sweep" / CERTIFICATE).read_text()) == printed
     assert printed["coverage"] == {"points": 2, "run": 2, "landed": 2}
     assert [point["verdict"] for point in printed["points"]] == ["pass", "pass"]
@@ -87,6 +89,7 @@ def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_pa
         assert {name: stored[name] for name in ("verdict", "reason", "anomalies")} == {
             name: point[name] for name in ("verdict", "reason", "anomalies")
         }
+    assert rejudge(certificate, tmp_path / "sweep") == certificate
 
 
 @pytest.mark.parametrize("name", ["trial", "certificate"])

@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from onceproof.harness import processes
-from onceproof.harness.guardian import MARK, Guardian, StartError
-from onceproof.harness.sweep import state_directory, sweep
-from onceproof.harness.waiting import wait_for
+from onceproof.harness.runtime import processes
+from onceproof.harness.runtime.guardian import MARK, Guardian, StartError
+from onceproof.harness.runtime.leftovers import remove_leftovers, state_directory
+from onceproof.harness.runtime.waiting import wait_for
 
 HARNESS = """
 import os, sys, time
 from pathlib import Path
-from onceproof.harness.guardian import Guardian
-from onceproof.harness.sweep import state_directory
+from onceproof.harness.runtime.guardian import Guardian
+from onceproof.harness.runtime.leftovers import state_directory
 guardian = Guardian.start("test")
 state = state_directory(guardian)
 gate = Path(sys.argv[2]).with_name("gate")
@@ -108,6 +108,31 @@ def test_close_ends_children_and_orphans_and_removes_what_it_was_told_to(tmp_pat
     assert not state.exists()
 
 
+def test_exits_are_told_before_anything_is_removed_and_nothing_is_started_any_more(tmp_path: Path) -> None:
+    guardian = Guardian.start("test")
+    state = state_directory(guardian)
+    child = guardian.spawn(["bash", "-c", FAMILY], dict(os.environ), state, state / "log")
+    guardian.end_processes()
+    assert child.wait(0) == -signal.SIGKILL
+    assert guarded(guardian.identity) == []
+    assert state.exists(), "threads of the harness may still write to it"
+    with pytest.raises(StartError, match="this environment is closed"):
+        guardian.spawn(["sleep", "60"], dict(os.environ), Path("/"), tmp_path / "log")
+    guardian.close()
+    assert not state.exists()
+
+
+def test_what_a_thread_brings_back_behind_the_guardian_is_removed_before_close_returns(tmp_path: Path) -> None:
+    guardian = Guardian.start("test")
+    state = state_directory(guardian)
+    guardian.end_processes()
+    os.kill(int(guardian.identity.split(":")[0]), signal.SIGKILL)
+    wait_for(lambda: not processes.lives(guardian.identity), 5, "the guardian's death")
+    (state / "late" / "files").mkdir(parents=True)
+    guardian.close()
+    assert not state.exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_harness_that_dies_by_any_signal_leaves_no_process_and_no_file(
     harness: tuple[subprocess.Popen[str], str, Path, Path], number: signal.Signals
@@ -141,7 +166,7 @@ def test_the_sweep_ends_what_a_killed_harness_with_a_killed_guardian_left(
     process.kill()
     process.wait()
     assert guarded(identity)
-    sweep()
+    remove_leftovers()
     assert guarded(identity) == []
     assert not state.exists()
 
@@ -149,6 +174,6 @@ def test_the_sweep_ends_what_a_killed_harness_with_a_killed_guardian_left(
 def test_the_sweep_leaves_alone_what_is_guarded(guardian: Guardian, tmp_path: Path) -> None:
     state = state_directory(guardian)
     child = guardian.spawn(["sleep", "60"], dict(os.environ), Path("/"), tmp_path / "log")
-    sweep()
+    remove_leftovers()
     assert child.wait(0) is None
     assert state.exists()

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from onceproof.harness import processes
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.base import ProbePoint, Unavailable
 from onceproof.harness.environments.local import LocalOptions
 from onceproof.harness.errors import UsageError
-from onceproof.harness.guardian import MARK
-from onceproof.harness.sweep import named
-from onceproof.harness.waiting import wait_for
+from onceproof.harness.runtime import processes
+from onceproof.harness.runtime.guardian import MARK
+from onceproof.harness.runtime.leftovers import named
+from onceproof.harness.runtime.waiting import wait_for
 
 NAME = f"test-{os.getpid()}"
 ATTACHED = textwrap.dedent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import sys
@@ -21,6 +22,7 @@ from onceproof.harness.environments.base import Environment
 
 SINK = Path(__file__).parents[2] / "jobs" / "sinks" / "kafka_transactional.py"
 QUERY = "5ee08e0e-3401-4199-8e1a-2095cf30afe7"
+INPUT = '{"in":{"0":7,"1":9}}'
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,8 @@ def topic(bootstrap: str) -> str:
 @pytest.fixture
 def writer(sink: ModuleType, bootstrap: str, topic: str, tmp_path: Path) -> Any:
     (tmp_path / "metadata").write_text(json.dumps({"id": QUERY}))
+    for batch in (0, 4):
+        plan_batch(tmp_path, batch, INPUT)
     return sink.TransactionalWriter(
         {"bootstrap": bootstrap, "topic": topic, "name": topic, "checkpoint": str(tmp_path)}
     )
@@ -64,6 +68,17 @@ def coordinators(sink: ModuleType, bootstrap: str) -> Iterator[Any]:
 
 def rows(*names: str) -> Iterator[SimpleNamespace]:
     return iter([SimpleNamespace(key=name, value=name) for name in names])
+
+
+def plan_batch(checkpoint: Path, batch: int, offsets: str, time: int = 1) -> None:
+    """As Spark writes offsets/N: the version, when it was planned, where each source ends."""
+    (checkpoint / "offsets").mkdir(exist_ok=True)
+    (checkpoint / "offsets" / str(batch)).write_text(f'v1\n{{"batchTimestampMs":{time}}}\n{offsets}')
+
+
+def decision(sink: ModuleType, batch: int, commits: list[Any]) -> Any:
+    """The decision for the batch that the checkpoint has planned."""
+    return sink.Decision(QUERY, batch, commits, [], hashlib.sha256(INPUT.encode()).hexdigest())
 
 
 def run_task(sink: ModuleType, writer: Any, task: int, *names: str) -> Any:
@@ -128,7 +143,7 @@ def test_a_replay_commits_the_recorded_transactions_that_a_crash_left_open(
     sink: ModuleType, writer: Any, coordinators: Any
 ) -> None:
     prepared = [run_task(sink, writer, task, name).transaction for task, name in enumerate("abc")]
-    sink.decide(writer.checkpoint, sink.Decision(QUERY, 4, prepared, []))
+    sink.decide(writer.checkpoint, decision(sink, 4, prepared))
     coordinators.commit(prepared[0])
     writer.commit([sink.Prepared(None), sink.Prepared(None)], 4)
     eventually_visible(writer.bootstrap, writer.topic, ["a", "b", "c"])
@@ -138,7 +153,7 @@ def test_a_decided_batch_is_drained_but_neither_fenced_nor_written(
     sink: ModuleType, writer: Any, coordinators: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = run_task(sink, writer, 0, "a").transaction
-    sink.decide(writer.checkpoint, sink.Decision(QUERY, 4, [prepared], []))
+    sink.decide(writer.checkpoint, decision(sink, 4, [prepared]))
     task_in_batch(sink, monkeypatch, batch=4)
     replay = rows("a")
     assert writer.write(replay) == sink.Prepared(None)
@@ -177,7 +192,7 @@ def test_a_task_without_rows_fences_its_id_and_hands_over_no_transaction(
 
 def test_a_decided_transaction_that_was_fenced_while_open_stops_the_job(sink: ModuleType, writer: Any) -> None:
     fenced = run_task(sink, writer, 0, "a").transaction
-    sink.decide(writer.checkpoint, sink.Decision(QUERY, 0, [fenced], []))
+    sink.decide(writer.checkpoint, decision(sink, 0, [fenced]))
     run_task(sink, writer, 0, "b")
     with pytest.raises(RuntimeError, match="Going on would hide that"):
         writer.commit([sink.Prepared(None)], 0)
@@ -233,13 +248,42 @@ def test_a_transaction_that_was_fenced_before_the_decision_is_never_decided(sink
     assert sink.read_decision(writer.checkpoint, QUERY, 0) is None
 
 
+def test_a_batch_that_was_planned_anew_after_its_decision_stops_the_job(
+    sink: ModuleType, writer: Any, coordinators: Any
+) -> None:
+    prepared = run_task(sink, writer, 0, "a").transaction
+    sink.decide(writer.checkpoint, decision(sink, 4, [prepared]))
+    plan_batch(writer.checkpoint, 4, '{"in":{"0":7,"1":10}}')
+    with pytest.raises(RuntimeError, match="batch 4 was decided for other source offsets"):
+        writer.commit([sink.Prepared(None)], 4)
+    assert coordinators.state(prepared) == "Ongoing"
+    plan_batch(writer.checkpoint, 4, INPUT, time=2)
+    writer.commit([sink.Prepared(None)], 4)
+    eventually_visible(writer.bootstrap, writer.topic, ["a"])
+
+
+def test_nothing_is_decided_with_too_little_of_a_transactions_timeout_left(
+    sink: ModuleType, writer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = [run_task(sink, writer, 0, "a")]
+    now = time.time()
+    late = SimpleNamespace(time=lambda: now + 11 * 60, monotonic=time.monotonic, sleep=time.sleep)
+    monkeypatch.setattr(sink, "time", late)
+    with pytest.raises(RuntimeError, match=r"has 2\d\d s left of its timeout of 900 s, too little for a restart"):
+        writer.commit(messages, 0)
+    assert sink.read_decision(writer.checkpoint, QUERY, 0) is None
+    monkeypatch.setattr(sink, "time", time)
+    writer.commit(messages, 0)
+    eventually_visible(writer.bootstrap, writer.topic, ["a"])
+
+
 def test_a_driver_that_comes_second_follows_the_decision_of_the_first(
     sink: ModuleType, writer: Any, coordinators: Any
 ) -> None:
     first = run_task(sink, writer, 0, "a").transaction
     second = run_task(sink, writer, 1, "a").transaction
-    assert sink.decide(writer.checkpoint, sink.Decision(QUERY, 0, [first], [])).commits == [first]
-    assert sink.decide(writer.checkpoint, sink.Decision(QUERY, 0, [second], [])).commits == [first]
+    assert sink.decide(writer.checkpoint, decision(sink, 0, [first])).commits == [first]
+    assert sink.decide(writer.checkpoint, decision(sink, 0, [second])).commits == [first]
     writer.commit([sink.Prepared(second)], 0)
     eventually_visible(writer.bootstrap, writer.topic, ["a"])
     assert coordinators.state(second) in {"PrepareAbort", "CompleteAbort"}
@@ -249,7 +293,7 @@ def test_abort_ends_what_is_undecided_and_keeps_what_is_decided(
     sink: ModuleType, writer: Any, coordinators: Any
 ) -> None:
     decided, undecided = run_task(sink, writer, 0, "a"), run_task(sink, writer, 1, "b")
-    sink.decide(writer.checkpoint, sink.Decision(QUERY, 0, [decided.transaction], []))
+    sink.decide(writer.checkpoint, decision(sink, 0, [decided.transaction]))
     writer.abort([decided, None], 0)
     writer.abort([None, undecided], 1)
     assert coordinators.state(decided.transaction) == "Ongoing"

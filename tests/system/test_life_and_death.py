@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from command import Command, Ended
-from onceproof.harness import processes
-from onceproof.harness.guardian import MARK
-from onceproof.harness.waiting import NotYet, wait_for
+from onceproof.harness.runtime import processes
+from onceproof.harness.runtime.guardian import MARK
+from onceproof.harness.runtime.waiting import NotYet, wait_for
 
 DUPLICATES = ("--sink", "kafka_append", "--fault", "sink.commit:after[batch=1] -> kill(driver)")
 HOLDS = ("--sink", "postgres_upsert", "--fault", "sink.write:after[batch=1] -> kill(driver)")
@@ -70,7 +70,7 @@ def await_point(command: subprocess.Popen[str], journal: Path) -> None:
         text = journal.read_text() if journal.exists() else ""
         return '"phase": "sink.write"' in text or NotYet(text.splitlines()[-1] if text else "no journal")
 
-    wait_for(seen, 90, "the first sink.write")
+    wait_for(seen, 300, "the first sink.write")
 
 
 def test_sigkill_in_mid_trial_leaves_nothing_and_the_next_run_works(onceproof: Command, tmp_path: Path) -> None:

@@ -8,21 +8,23 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
-from onceproof.harness import processes, sweep
 from onceproof.harness.environments.base import DriverSpec, EffectError, ProbePoint, ProcessSpec, Unavailable
 from onceproof.harness.environments.broker_metadata import cluster_metadata
 from onceproof.harness.environments.driver_start import joined, user_settings
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.environments.local import postgres as local_postgres
-from onceproof.harness.guardian import MARK
-from onceproof.harness.waiting import NotYet, wait_for
+from onceproof.harness.runtime import leftovers, processes
+from onceproof.harness.runtime.guardian import MARK
+from onceproof.harness.runtime.waiting import NotYet, wait_for
 
 JOB = textwrap.dedent(
     """
@@ -66,7 +68,10 @@ BROKER_RULE = textwrap.dedent(
 )
 STARTING = textwrap.dedent(
     """
-    from onceproof.harness.environments.local import LocalOptions, open_local
+    import sys
+    from onceproof.harness.environments.local import LocalOptions, open_local, postgres
+    if "copied" in sys.argv:
+        postgres.users = lambda: [postgres.NOBODY]
     environment = open_local(LocalOptions(master="standalone"))
     print(environment.services.guardian_identity(), environment.services.host.state, flush=True)
     try:
@@ -237,24 +242,66 @@ def test_broker_rules_act_only_while_the_brokers_are_armed(local: LocalEnvironme
 
 
 def test_a_state_directory_on_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "NEEDED", 1 << 60)
+    monkeypatch.setattr(leftovers, "NEEDED", 1 << 60)
     with pytest.raises(Unavailable, match=r"onceproof-\S+ has \d+ MiB free, .* are needed: free some space"):
         open_local(LocalOptions())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_harness_that_ends_while_its_services_start_leaves_nothing(number: signal.Signals) -> None:
+@contextmanager
+def starting(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
+    """A harness whose services start, its guardian's identity and its state directory; it has to end by itself."""
     with subprocess.Popen(
-        [sys.executable, "-c", STARTING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", STARTING, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as harness:
         assert harness.stdout is not None
         identity, state = harness.stdout.readline().split()
-        wait_for(lambda: processes.marked(MARK, identity, processes.table()), 10, "a service to start")
-        harness.send_signal(number)
+        yield harness, identity, Path(state)
         harness.wait(5)
     wait_for(lambda: not processes.lives(identity), 4, "the end of the guardian")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_harness_that_ends_while_its_services_start_leaves_nothing(number: signal.Signals) -> None:
+    with starting() as (harness, identity, state):
+        wait_for(lambda: processes.marked(MARK, identity, processes.table()), 10, "a service to start")
+        harness.send_signal(number)
     assert processes.marked(MARK, identity, processes.table()) == []
-    assert not Path(state).exists()
+    assert not state.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root copies the database's files, for another uid")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_harness_that_ends_while_the_databases_files_are_copied_leaves_nothing(number: signal.Signals) -> None:
+    with starting("copied") as (harness, identity, state):
+        copies = f"postgres/{local_postgres.WHEEL}/*/*"
+        wait_for(lambda: list(state.glob(copies)), 30, "the first copies", poll=0.001)
+        harness.send_signal(number)
+    assert processes.marked(MARK, identity, processes.table()) == []
+    assert list(state.parent.glob(f"{state.name}*")) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root copies the database's files, for another uid")
+def test_a_disk_that_the_databases_files_do_not_fit_on_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)], capture_output=True
+    ).returncode:
+        pytest.skip("a file system can be mounted with more rights only")
+    try:
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        monkeypatch.setattr(leftovers, "NEEDED", 0)
+        monkeypatch.setattr(local_postgres, "users", lambda: [local_postgres.NOBODY])
+        environment = open_local(LocalOptions())
+        try:
+            with pytest.raises(Unavailable, match=r"the disk is full \(\S+/postgres\): .*set TMPDIR"):
+                environment.provide(["postgres"])
+        finally:
+            environment.close()
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 def test_a_driver_runs_a_plain_script_to_its_end(local: LocalEnvironment, tmp_path: Path) -> None:
@@ -314,6 +361,16 @@ def test_a_paused_driver_goes_on_when_it_is_resumed(local: LocalEnvironment, tmp
     assert driver.wait(30) == 0
 
 
+def test_a_drivers_processor_time_is_that_of_its_jvm_too(local: LocalEnvironment, tmp_path: Path) -> None:
+    driver = local.start_driver(spec(tmp_path))
+    workers(tmp_path, 2)
+    python = processes.look(int(driver.process.partition(":")[2]))
+    assert python is not None
+    assert driver.processor_seconds() > python.used + 1
+    driver.kill()
+    assert driver.processor_seconds() == 0
+
+
 def test_a_process_that_is_not_of_a_job_is_left_alone(local: LocalEnvironment) -> None:
     for process in (f"local:{os.getpid()}", "local:1"):
         with pytest.raises(EffectError, match="left alone"):
@@ -323,7 +380,7 @@ def test_a_process_that_is_not_of_a_job_is_left_alone(local: LocalEnvironment) -
 
 
 def test_a_python_worker_can_be_killed_alone(local: LocalEnvironment, tmp_path: Path) -> None:
-    driver = local.start_driver(spec(tmp_path))
+    driver = local.start_driver(spec(tmp_path, conf={"spark.master": "local[2]"}))
     victim = workers(tmp_path, 2)[0]
     assert str(victim) in local.kill_process(f"local:{victim}")
     assert driver.wait(30) == 1, "a task of local[n] is not tried again"

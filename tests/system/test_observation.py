@@ -14,11 +14,12 @@ from onceproof.assertions import (
     Open,
     SourceError,
     Workload,
+    committed_rows,
     encode,
     kafka,
     postgres,
     rows_of_json,
-    truth,
+    same_rows,
     write_workload,
 )
 from onceproof.harness.environments.base import Environment
@@ -81,7 +82,7 @@ def test_aborted_rows_are_read_uncommitted_only(bootstrap: str, topic: str) -> N
     everything = {record.value for record in kafka.read_topic(bootstrap, topic, "read_uncommitted")}
     transactions = list(workload.transactions())
     seen = rows_of_json(kafka.read_topic(bootstrap, topic, "read_committed"))
-    assert seen.sort_by("id").equals(truth(workload))
+    assert same_rows(seen, committed_rows(workload))
     assert committed == {encode(row) for txn in transactions if txn.commit for _, row in txn.records}
     assert everything == {encode(row) for txn in transactions for _, row in txn.records}
 
@@ -168,6 +169,7 @@ def test_sessions_of_a_database_are_seen_until_they_end(conninfo: str) -> None:
         assert [line.split("(")[1] for line in postgres.sessions(conninfo, "trial 1")] == [
             "job), idle in transaction: SELECT 1"
         ]
+        assert postgres.sessions(conninfo, "trial 1", besides="job") == []
     assert postgres.sessions(conninfo, "trial 1") == []
 
 

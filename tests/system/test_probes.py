@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,7 +90,98 @@ class Source(DataSource):
 def source(spark, stream):
     spark.dataSource.register(Source)
     return stream.writeStream.format("probed")
+
+def java(name):
+    def attach(spark, stream):
+        return stream.writeStream.format(f"probed.{name}")
+    return attach
+
+inherits, overrides, v1 = java("Inherits"), java("Overrides"), java("V1")
 """
+
+JAVA = {
+    "Writer": """
+import org.apache.spark.sql.connector.write.*;
+class Done implements WriterCommitMessage {}
+abstract class Writer implements DataWriter<org.apache.spark.sql.catalyst.InternalRow> {
+    public void write(org.apache.spark.sql.catalyst.InternalRow row) {}
+    public void abort() {}
+    public void close() {}
+}
+abstract class Committing extends Writer {
+    public WriterCommitMessage commit() { return new Done(); }
+}
+class Own extends Writer {
+    public WriterCommitMessage commit() { return new Done(); }
+}
+class Overriding extends Committing {
+    public WriterCommitMessage commit() { return again(); }
+    private WriterCommitMessage again() { return super.commit(); }
+}
+""",
+    "Format": """
+import java.util.*;
+import org.apache.spark.sql.connector.catalog.*;
+import org.apache.spark.sql.connector.write.*;
+import org.apache.spark.sql.connector.write.streaming.*;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+abstract class Format implements TableProvider, Table, SupportsWrite, WriteBuilder, Write, StreamingWrite {
+    public StructType inferSchema(CaseInsensitiveStringMap options) { return new StructType(); }
+    public Table getTable(StructType schema, Transform[] by, Map<String, String> properties) { return this; }
+    public boolean supportsExternalMetadata() { return true; }
+    public String name() { return "probed"; }
+    public StructType schema() { return new StructType(); }
+    public Set<TableCapability> capabilities() {
+        return EnumSet.of(TableCapability.STREAMING_WRITE, TableCapability.ACCEPT_ANY_SCHEMA);
+    }
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) { return this; }
+    public Write build() { return this; }
+    public StreamingWrite toStreaming() { return this; }
+    public void commit(long epoch, WriterCommitMessage[] messages) {}
+    public void abort(long epoch, WriterCommitMessage[] messages) {}
+}
+""",
+    "Inherits": """
+import org.apache.spark.sql.connector.write.*;
+import org.apache.spark.sql.connector.write.streaming.*;
+public class Inherits extends Format {
+    public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
+        return (partition, task, epoch) -> new Own();
+    }
+}
+""",
+    "Overrides": """
+import org.apache.spark.sql.connector.write.*;
+import org.apache.spark.sql.connector.write.streaming.*;
+public class Overrides extends Format {
+    public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
+        return (partition, task, epoch) -> new Overriding();
+    }
+}
+""",
+    "V1": """
+import org.apache.spark.sql.*;
+import org.apache.spark.sql.execution.streaming.Sink;
+import scala.collection.immutable.*;
+public class V1 implements org.apache.spark.sql.sources.StreamSinkProvider {
+    public Sink createSink(
+        SQLContext context, Map<String, String> options, Seq<String> columns,
+        org.apache.spark.sql.streaming.OutputMode mode
+    ) {
+        return new Derived();
+    }
+}
+abstract class Base implements Sink {
+    public void addBatch(long batch, Dataset<Row> rows) { System.out.println(rows.sparkSession().version()); }
+}
+class Derived extends Base {
+    public void addBatch(long batch, Dataset<Row> rows) { super.addBatch(batch, rows); }
+}
+""",
+}
+"""Sinks whose classes have the interface from a class that they extend, as those of Iceberg do."""
 
 
 @cache
@@ -146,7 +238,7 @@ class Journal:
 class Killer:
     """Kills the worker that a point names."""
 
-    def kill(self, target: str, point: Mapping[str, Any]) -> str:
+    def kill(self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0) -> str:
         os.kill(int(str(point["process"]).split(":")[1]), signal.SIGKILL)
         return f"killed {target}"
 
@@ -183,6 +275,7 @@ class Site:
         options = f"-javaagent:{artifacts().byteman()}={','.join(scripts)} {LEAN}"
         (conf / "spark-defaults.conf").write_text(
             f"spark.master local[2]\nspark.driver.memory 512m\nspark.driver.extraJavaOptions {options}\n"
+            f"spark.driver.extraClassPath {self.root / 'classes'}\n"
         )
         environment = {
             **os.environ,
@@ -291,7 +384,7 @@ def checked(script: Path, jars: list[str]) -> str:
     """What Byteman says of the rules in ``script`` for the classes of ``jars``."""
     classpath = os.pathsep.join([str(artifacts().byteman()), *jars])
     command = ["java", *LEAN.split(), "-cp", classpath, "org.jboss.byteman.check.TestScript", str(script)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True).stdout
 
 
 ALL = ("batch.offsets", "sink.commit", "task.run", "task.row", "task.commit", "task.worker")
@@ -331,6 +424,74 @@ def test_a_v2_sink_reports_every_phase_in_order_with_its_identity(start: Start, 
     for point in journal.points(*DRIVER_SIDE):
         assert (point["query"], point["run"], point["role"]) == (query, run, "driver")
     assert len({point["process"] for point in journal.points(*ALL)}) == 1
+
+
+def compile_java(directory: Path) -> None:
+    """The classes of JAVA, where a driver of this directory finds them."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("a Java runtime without a compiler")
+    sources = directory / "java" / "probed"
+    sources.mkdir(parents=True)
+    for name, text in JAVA.items():
+        (sources / f"{name}.java").write_text(f"package probed;\n{text}")
+    command = [compiler, "--release", "17", "-nowarn", "-cp", SPARK_JARS, "-d", str(directory / "classes")]
+    ended = subprocess.run([*command, *map(str, sources.glob("*.java"))], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("kind", ["inherits", "overrides"])
+def test_a_writer_that_has_its_interface_from_a_base_class_reports_each_commit_once(
+    start: Start, journal: Journal, tmp_path: Path, kind: str
+) -> None:
+    compile_java(tmp_path)
+    with Injector(Plan(), None, journal.record) as injector:
+        start(kind, injector, ("task.commit",)).finish()
+    commits = [
+        (point["batch"], point["partition"], point["edge"])
+        for point in sorted(journal.points("task.commit"), key=lambda point: (point["batch"], point["partition"]))
+    ]
+    edges = ("before", "after")
+    assert commits == [(batch, task, edge) for batch in range(BATCHES) for task in (0, 1) for edge in edges]
+
+
+def test_a_v1_sink_that_has_its_interface_from_a_base_class_reports_each_hand_over_once(
+    start: Start, journal: Journal, tmp_path: Path
+) -> None:
+    compile_java(tmp_path)
+    with Injector(Plan(), None, journal.record) as injector:
+        start("v1", injector).finish()
+    for batch in range(BATCHES):
+        assert steps(journal.points("sink.write", "batch.commit"), batch) == [
+            "sink.write:before",
+            "sink.write:after",
+            "batch.commit:before",
+            "batch.commit:after",
+        ]
+
+
+class Overtaken(Journal):
+    """Another run writes the commit log's entry of batch 1 while this one is stopped before it."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        super().__init__()
+        self.commits = checkpoint / "commits"
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        if event == "point" and (fields["phase"], fields.get("edge"), fields.get("batch")) == BEFORE_COMMIT:
+            shutil.copy(self.commits / "0", self.commits / "1")
+        super().record(event, fields)
+
+
+BEFORE_COMMIT = ("batch.commit", "before", 1)
+
+
+def test_a_commit_log_entry_that_another_run_has_written_is_no_commit(start: Start, tmp_path: Path) -> None:
+    journal = Overtaken(tmp_path / "checkpoint")
+    with Injector(Plan(), None, journal.record) as injector:
+        assert start("noop", injector).process.wait(120) != 0
+    commits = [(point["batch"], point["edge"]) for point in journal.points("batch.commit")]
+    assert commits == [(0, "before"), (0, "after"), (1, "before")]
 
 
 def test_a_python_data_source_reports_its_commit_lines_and_the_worker_of_each_task(

@@ -99,8 +99,6 @@ def source_files() -> set[str]:
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    answer = subprocess.run(
-        [str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=240
-    )
+    answer = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return answer.stdout

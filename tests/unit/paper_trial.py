@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from onceproof.assertions import (
     Evidence,
+    Expectation,
     FaultRecord,
     Guarantee,
     Open,
@@ -18,16 +19,25 @@ from onceproof.assertions import (
     Verdict,
     Workload,
     judge,
+    planned_input,
     truth,
 )
+from onceproof.faults import parse
+from onceproof.harness.trial.fault_records import fault_record
 
 WORKLOAD = Workload(seed=3, partitions=3, batches=5, rows=30)
+PASSTHROUGH = Expectation("SELECT * FROM input")
 QUERY = "q"
 
 
 @cache
-def ground_truth() -> pa.Table:
-    return truth(WORKLOAD)
+def stored_input() -> pa.Table:
+    return planned_input(WORKLOAD)
+
+
+@cache
+def ground_truth(expectation: Expectation = PASSTHROUGH) -> pa.Table:
+    return truth(expectation, stored_input())
 
 
 @cache
@@ -118,11 +128,14 @@ class Paper:
     def fired(
         self, action: str = "kill(driver)", fault: int = 0, confirmed: bool = True, process: str = "local:1"
     ) -> Paper:
-        self.add("fault.fired", fault=fault, action=action, process=process)
+        number = sum(event["event"] == "fault.fired" and event["fault"] == fault for event in self.journal)
+        self.add("fault.fired", fault=fault, number=number, action=action, process=process)
         return self.confirmed(action, fault, process) if confirmed else self
 
     def confirmed(self, action: str = "kill(driver)", fault: int = 0, process: str = "local:1") -> Paper:
-        return self.add("fault.confirmed", fault=fault, action=action, process=process, detail="dead")
+        fired = [event for event in self.journal if event["event"] == "fault.fired" and event["fault"] == fault]
+        number = next((event["number"] for event in reversed(fired) if event["action"] == action), 0)
+        return self.add("fault.confirmed", fault=fault, number=number, action=action, process=process, detail="dead")
 
     def killed_here(self, action: str = "kill(driver)", fault: int = 0) -> Paper:
         """The fault is reached at the last report, and fires."""
@@ -166,20 +179,11 @@ def cut_off_in_batch_1(confirmed: bool = True) -> Paper:
     return paper.confirmed(PARTITION) if confirmed else paper
 
 
+@cache
 def fault(text: str = "sink.commit:after[batch=1] -> kill(driver)") -> FaultRecord:
-    """A fault as the harness hands it over; its text is parsed only as far as tests need it."""
-    selector, _, actions = text.partition("->")
-    phase, _, edge = selector.strip().split("[")[0].split("#")[0].partition(":")
-    parsed = [_action(action) for action in actions.split(" then ")]
-    if phase.startswith("at("):
-        phase = "at"
-    return FaultRecord(text, phase, edge or None, parsed)
-
-
-def _action(text: str) -> tuple[str, str | None]:
-    name, _, arguments = text.strip().split(" until ")[0].partition("(")
-    target = arguments.rstrip(")").split(",")[0]
-    return name, target if target in ("driver", "executor", "worker", "broker") else None
+    """A fault as the harness hands it over."""
+    [parsed] = parse(text).faults
+    return fault_record(parsed)
 
 
 LANDED = fault()
@@ -195,12 +199,16 @@ def evidence(
     unmet: Sequence[str] = (),
     hanging: Sequence[Open] = (),
     stuck: str | None = None,
+    expectation: Expectation = PASSTHROUGH,
 ) -> Evidence:
     """A trial whose last two readings both saw ``rows`` (all that is true, if not given)."""
-    seen = ground_truth() if rows is None else rows
+    seen = ground_truth(expectation) if rows is None else rows
     return Evidence(
         claim=Guarantee(claim),
-        truth=ground_truth(),
+        workload=WORKLOAD,
+        expectation=expectation,
+        input=stored_input(),
+        truth=ground_truth(expectation),
         acks=acknowledgements(),
         batches=WORKLOAD.batch_bounds(),
         journal=(paper or healthy()).journal,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from onceproof.harness.actuator import TrialActuator
 from onceproof.harness.environments.base import EffectError
-from onceproof.harness.network import Cut
+from onceproof.harness.trial.actuator import TrialActuator
+from onceproof.harness.trial.network import Cut
 
 LONG = 3600.0
 """Seconds after which no test waits for a healing."""
@@ -60,6 +60,8 @@ class Drivers:
     """A supervisor with one driver on its own machine."""
 
     process: str = "driver:1"
+    ended: bool = False
+    delay: float | None = None
 
     @property
     def driver(self) -> Drivers:
@@ -67,6 +69,19 @@ class Drivers:
 
     def driver_of(self, process: str | None) -> Drivers:
         return self
+
+    def terminate(self, process: str | None, restart_after: float) -> tuple[Drivers, str]:
+        self.delay = restart_after
+        return self, "sent SIGTERM"
+
+    def alive(self) -> list[str]:
+        return [] if self.ended else [self.process]
+
+    def pause(self) -> str:
+        return "stopped"
+
+    def resume(self) -> str:
+        return "resumed"
 
 
 @dataclass
@@ -93,10 +108,9 @@ class Bench:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     bench = Bench()
-    delays = {"broker": 0.0}
     environment: Any = bench.machines
     supervisor: Any = Drivers()
-    bench.actuator = TrialActuator(environment, bench.record, delays, lambda point: None, supervisor)
+    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, supervisor)
     yield bench
     bench.actuator.settle(5)
 
@@ -117,7 +131,7 @@ TASK = {"phase": "task.run", "process": "worker2:7"}
     ],
 )
 def test_the_machine_of_the_target_is_cut_off(bench: Bench, target: str, point: dict[str, Any], process: str) -> None:
-    detail = bench.actuator.partition(target, point, "broker3", LONG)
+    detail = bench.actuator.cut(target, point, "broker3", LONG)
     assert detail == f"nothing passes between {process} and broker3"
     assert bench.machines.cut_off == [(process, "broker3")]
     fields = {"target": target, "process": process, "peer": "broker3", "detail": detail}
@@ -125,7 +139,7 @@ def test_the_machine_of_the_target_is_cut_off(bench: Bench, target: str, point: 
 
 
 def test_it_is_healed_when_its_time_is_over(bench: Bench) -> None:
-    bench.actuator.partition("broker", BROKER, None, 0.01)
+    bench.actuator.cut("broker", BROKER, None, 0.01)
     assert bench.wait_for("network.healed") == {
         "target": "broker",
         "process": "kafka-1:1",
@@ -138,8 +152,8 @@ def test_it_is_healed_when_its_time_is_over(bench: Bench) -> None:
 
 
 def test_what_is_cut_at_the_end_of_the_job_is_healed_at_once(bench: Bench) -> None:
-    bench.actuator.partition("driver", {}, "broker1", LONG)
-    bench.actuator.partition("driver", {}, "broker2", LONG)
+    bench.actuator.cut("driver", {}, "broker1", LONG)
+    bench.actuator.cut("driver", {}, "broker2", LONG)
     assert bench.actuator.settle(5) == []
     assert bench.machines.cut_off == []
     assert sorted(fields["peer"] for fields in bench.named("network.healed")) == ["broker1", "broker2"]
@@ -148,19 +162,19 @@ def test_what_is_cut_at_the_end_of_the_job_is_healed_at_once(bench: Bench) -> No
 def test_nothing_is_cut_after_the_end_of_the_job(bench: Bench) -> None:
     bench.actuator.heal(5)
     with pytest.raises(EffectError, match="the job has ended"):
-        bench.actuator.partition("driver", {}, "broker1", LONG)
+        bench.actuator.cut("driver", {}, "broker1", LONG)
     assert bench.machines.cut_off == []
 
 
 def test_a_killed_broker_is_waited_for_with_the_network_healed(bench: Bench) -> None:
-    bench.actuator.partition("driver", {}, None, LONG)
+    bench.actuator.cut("driver", {}, None, LONG)
     bench.actuator.kill("broker", BROKER)
     assert bench.actuator.settle(5) == []
     assert [name for name, _ in bench.events] == ["network.cut", "network.healed", "broker.registered"]
 
 
 def test_a_healing_that_fails_is_a_failure_of_the_environment(bench: Bench) -> None:
-    bench.actuator.partition("driver", {}, "broker1", LONG)
+    bench.actuator.cut("driver", {}, "broker1", LONG)
     bench.machines.broken = "iptables is gone"
     assert bench.actuator.settle(5) == ["the network of driver from broker1 was not healed: iptables is gone"]
     assert bench.named("environment.failure") == [
@@ -177,7 +191,7 @@ def test_a_healing_that_fails_is_a_failure_of_the_environment(bench: Bench) -> N
 
 def test_a_healing_that_does_not_end_is_told(bench: Bench) -> None:
     bench.machines.stuck = threading.Event()
-    bench.actuator.partition("driver", {}, "broker1", LONG)
+    bench.actuator.cut("driver", {}, "broker1", LONG)
     assert bench.actuator.settle(0.01) == ["healing of driver from broker1 has not ended"]
     bench.machines.stuck.set()
 
@@ -185,7 +199,7 @@ def test_a_healing_that_does_not_end_is_told(bench: Bench) -> None:
 def test_a_cut_that_fails_leaves_nothing_to_heal(bench: Bench) -> None:
     bench.machines.broken = "it still passes"
     with pytest.raises(EffectError, match="it still passes"):
-        bench.actuator.partition("driver", {}, "broker1", LONG)
+        bench.actuator.cut("driver", {}, "broker1", LONG)
     bench.machines.broken = None
     assert bench.actuator.settle(5) == []
     assert bench.events == []
@@ -194,19 +208,19 @@ def test_a_cut_that_fails_leaves_nothing_to_heal(bench: Bench) -> None:
 @pytest.mark.parametrize(("target", "point", "peer"), [("broker", BROKER, "broker1"), ("executor", TASK, "worker2")])
 def test_a_machine_cannot_be_cut_off_from_itself(bench: Bench, target: str, point: dict[str, Any], peer: str) -> None:
     with pytest.raises(EffectError, match=f"{peer} from {peer} is no partition: .* runs on that machine itself"):
-        bench.actuator.partition(target, point, peer, LONG)
+        bench.actuator.cut(target, point, peer, LONG)
     assert bench.machines.cut_off == []
 
 
 def test_a_link_that_is_cut_already_is_not_cut_again_until_it_is_healed(bench: Bench) -> None:
     bench.machines.stuck = threading.Event()
-    bench.actuator.partition("driver", {}, "broker1", 0.0)
+    bench.actuator.cut("driver", {}, "broker1", 0.0)
     with pytest.raises(EffectError, match="part of another partition, driver from broker1, not healed yet"):
-        bench.actuator.partition("driver", {}, None, LONG)
+        bench.actuator.cut("driver", {}, None, LONG)
     assert bench.machines.cut_off == [("driver:1", "broker1")]
     bench.machines.stuck.set()
     bench.wait_for("network.healed")
-    bench.actuator.partition("driver", {}, None, LONG)
+    bench.actuator.cut("driver", {}, None, LONG)
     assert bench.machines.cut_off == [("driver:1", None)]
 
 
@@ -232,4 +246,30 @@ def test_two_partitions_share_a_link(one: tuple[str, str | None], other: tuple[s
 def test_without_a_driver_there_is_nothing_to_cut_off(bench: Bench) -> None:
     bench.actuator.supervisor = None
     with pytest.raises(EffectError, match="no driver runs yet"):
-        bench.actuator.partition("driver", {}, "broker1", LONG)
+        bench.actuator.cut("driver", {}, "broker1", LONG)
+
+
+def test_a_driver_that_is_told_to_end_has_ended_when_nothing_of_it_runs_any_more(bench: Bench) -> None:
+    drivers = bench.actuator.supervisor
+    assert bench.actuator.terminate("driver", {}, restart_after=2.0) == "sent SIGTERM"
+    assert drivers.delay == 2.0
+    with pytest.raises(EffectError, match=r"the driver still runs 0.01 s after SIGTERM \(driver:1\)"):
+        bench.actuator.await_death("driver", {}, 0.01)
+    drivers.ended = True
+    assert bench.actuator.await_death("driver", {}, 5.0) == "driver:1 and all on its machine ended"
+
+
+def test_nothing_but_a_driver_can_be_told_to_end(bench: Bench) -> None:
+    with pytest.raises(EffectError, match="the broker cannot be told to end: only a driver can"):
+        bench.actuator.terminate("broker", BROKER)
+    with pytest.raises(EffectError, match="no driver was told to end"):
+        bench.actuator.await_death("driver", {}, 5.0)
+
+
+def test_the_journal_names_the_process_that_was_stopped_and_not_the_one_that_reported(bench: Bench) -> None:
+    bench.actuator.pause("driver", TASK)
+    bench.actuator.resume("driver", BROKER)
+    assert bench.events == [
+        ("process.paused", {"target": "driver", "process": "driver:1", "detail": "stopped"}),
+        ("process.resumed", {"target": "driver", "process": "driver:1", "detail": "resumed"}),
+    ]

@@ -22,6 +22,7 @@ from onceproof.faults import (
     phases_of,
     render_actions,
     render_catalogue,
+    required_steps,
     shape_of,
 )
 from onceproof.faults.catalogue import example_of
@@ -150,6 +151,7 @@ def test_the_shape_of_a_sink_is_read_from_its_text(tmp_path: Path, source: str, 
         python_source=expected.python_source,
         python_file=str(path),
         lines=found.lines,
+        modules={"my_sink.py": found.lines},
     )
 
 
@@ -163,6 +165,37 @@ def test_modules_beside_the_sink_that_it_imports_belong_to_its_shape(tmp_path: P
     found = shape_of(path)
     assert (found.v2, found.python_source, found.kafka_transactions) == (True, False, True)
     assert found.lines == frozenset()
+
+
+def test_modules_in_packages_below_the_sink_belong_to_its_shape_with_their_lines(tmp_path: Path) -> None:
+    files = {
+        "thin.py": "from team.sub.writer import write_batch\n",
+        "team/__init__.py": "from . import names\n",
+        "team/names.py": "def table():\n    return 't'\n",
+        "team/sub/writer.py": "from ..ledger import *\nfrom .. import late\ndef write_batch(*given):\n    done()\n",
+        "team/ledger.py": "import importlib\ndef done(n):\n    importlib.import_module('plugins.one').go()\n",
+        "team/late.py": "def late():\n    from ...outside import x\n    import pyspark.sql, team.broken, team.absent\n",
+        "team/broken.py": "def (",
+        "plugins/one.py": "go = lambda: 1\n",
+        "pyspark/sql.py": "def ours():\n    return 0\n",
+        "other_sink.py": "def write_batch(df, n, target):\n    return 0\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path.parent / "outside.py").write_text("x = 1\n")
+    found = shape_of(tmp_path / "thin.py")
+    assert found.modules == {
+        "thin.py": frozenset(),
+        "team/__init__.py": frozenset(),
+        "team/names.py": {2},
+        "team/sub/writer.py": {4},
+        "team/ledger.py": {3},
+        "team/late.py": {2, 3},
+        "plugins/one.py": {1},
+    }
+    assert (found.foreach_batch, found.has_lines) == (True, True)
+    assert "line" in {phase.name for phase, _ in phases_of(found)}
 
 
 def test_write_batch_may_be_imported_or_assigned(tmp_path: Path) -> None:
@@ -259,6 +292,25 @@ def test_every_line_that_a_trace_reports_in_functions_is_known() -> None:
         sys.settrace(old)
     assert seen <= lines_of(LINES)
     assert seen >= {15, 17, 21, 22, 24, 25, 26, 30, 33, 37, 41}
+
+
+def test_the_steps_that_a_batch_must_have_follow_from_the_kind_of_its_sink() -> None:
+    every = {
+        ("query.start", "before"),
+        *((name, edge) for name in ("batch.offsets", "sink.write", "task.run", "batch.commit") for edge in BOTH),
+    }
+    commits = {(name, edge) for name in ("task.commit", "sink.commit") for edge in BOTH}
+    lines = frozenset({5})
+    assert required_steps(UNKNOWN) == required_steps(SinkShape(file=True)) == every
+    assert required_steps(SinkShape(v2=True, python_file="a.py", lines=lines)) == every | commits
+    assert required_steps(SinkShape(foreach_batch=True, lines=lines)) == every | {("line", None)}
+    thin = SinkShape(foreach_batch=True, python_file="a.py", modules={"team/writer.py": lines})
+    assert required_steps(thin) == every | {("line", None)}
+    source = SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=lines)
+    assert required_steps(source) == every | commits | {("line", None)}
+
+
+BOTH = ("before", "after")
 
 
 def test_the_table_of_phases_in_the_docs_is_the_catalogue() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onceproof.assertions import Anomaly, Evidence, Open
+from onceproof.assertions import Anomaly, Evidence, Expectation, Open
 from onceproof.assertions.checkers import checkers, find_anomalies
 from paper_trial import (
     LANDED,
@@ -25,6 +26,7 @@ from paper_trial import (
     ids_of,
     killed_in_batch_1,
     rows_with,
+    stored_input,
     strangers,
 )
 
@@ -43,7 +45,9 @@ def only(of: Evidence, kind: str) -> Anomaly:
 
 
 def test_every_kind_has_a_checker() -> None:
-    assert set(checkers()) == {"corrupted", "duplicated", "hanging", "lost", "phantom", "stuck"}
+    assert set(checkers()) == {
+        *("corrupted", "duplicated", "hanging", "lost", "phantom", "stale", "stuck", "torn", "unreadable", "withdrawn")
+    }
     assert all(checker.__doc__ for checker in checkers().values())
 
 
@@ -119,7 +123,7 @@ def test_rows_of_a_replayed_batch_are_duplicated_by_the_restarted_driver() -> No
 def test_rows_of_a_paused_driver_and_of_the_one_in_its_place_are_no_replay_after_a_restart() -> None:
     action = "pause(driver) until batch.commit:after[batch=1]"
     paper = Paper().start().batches(1, 0).hand_over(1, 1).reached_last()
-    paper.add("fault.fired", fault=0, action=action, process="local:1")
+    paper.fired(action, confirmed=False)
     paper.start(2).batches(2, 1).confirmed(action).point("sink.write", "after", 1, 1).batches(2, 2, 3, 4).exited(2)
     plan = fault(f"sink.write:before[batch=1] -> {action}")
     [cause] = only(evidence(everything_and(BATCH_1), paper, plan), "duplicated").causes
@@ -236,8 +240,126 @@ def test_a_known_row_with_another_value_is_corrupted(change: dict[str, Any]) -> 
 
 
 def test_two_rows_of_an_id_that_differ_are_corrupted_and_not_duplicated() -> None:
-    wrong = changed(BATCH_1[:1], value=0.0).filter(pa.compute.equal(ground_truth()["id"], BATCH_1[0]))
+    wrong = changed(BATCH_1[:1], value=0.0625).filter(pa.compute.equal(ground_truth()["id"], BATCH_1[0]))
     assert only(evidence(pa.concat_tables([ground_truth(), wrong])), "corrupted").count == 1
+
+
+# --- stale: a sink that keeps one row of each key ---
+
+LATEST = Expectation("SELECT * FROM input", latest=("key",))
+GREATEST = Expectation("SELECT * FROM input", latest=("key",), order="event_time")
+
+
+def kept(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=ground_truth().schema)
+
+
+def older_than(right: Mapping[str, Any]) -> dict[str, Any]:
+    """Another event of its key, from the input; it arrived before, since the right one arrived last."""
+    return next(row for row in ground_truth().to_pylist() if row["key"] == right["key"] and row != right)
+
+
+EVENTS = Counter(row["key"] for row in ground_truth().to_pylist())
+RIGHT = sorted(ground_truth(LATEST).to_pylist(), key=lambda row: (EVENTS[row["key"]] == 1, row["key"]))
+"""The last arrivals, those first whose key has other events."""
+
+
+def test_nothing_is_found_where_the_last_arrival_of_each_key_is_kept() -> None:
+    assert found(evidence(expectation=LATEST)) == {}
+    assert found(evidence(expectation=GREATEST)) == {}
+
+
+def test_an_older_row_in_the_place_of_the_last_arrival_is_stale() -> None:
+    older = older_than(RIGHT[0])
+    anomaly = only(evidence(kept([older, *RIGHT[1:]]), expectation=LATEST), "stale")
+    [record] = anomaly.records
+    assert (anomaly.count, record["id"], record["expected"]["id"]) == (1, older["id"], RIGHT[0]["id"])
+    batch = next(row["batch"] for row in stored_input().to_pylist() if row["id"] == older["id"])
+    assert (anomaly.batches, record["batch"]) == ([batch], batch)
+    assert anomaly.causes == [
+        f"batch {batch} was handed to the sink once (driver local:1); 1 of its rows stand where another row of their "
+        "key arrived later (written by driver local:1)"
+    ]
+
+
+def test_an_older_row_beside_the_last_arrival_is_stale() -> None:
+    assert only(evidence(kept([older_than(RIGHT[0]), *RIGHT]), expectation=LATEST), "stale").count == 1
+
+
+def test_no_row_is_stale_while_input_is_not_committed() -> None:
+    assert found(evidence(kept([older_than(RIGHT[0])]), expectation=LATEST, input_committed=False)) == {}
+
+
+def test_a_key_without_a_row_is_lost_and_one_with_two_right_ones_is_duplicated() -> None:
+    anomaly = only(evidence(kept(RIGHT[1:]), expectation=LATEST), "lost")
+    assert (anomaly.count, anomaly.records[0]["id"]) == (1, RIGHT[0]["id"])
+    anomaly = only(evidence(kept([RIGHT[0], *RIGHT]), expectation=LATEST), "duplicated")
+    assert (anomaly.count, anomaly.records[0]["id"]) == (1, RIGHT[0]["id"])
+
+
+def test_a_row_of_a_key_that_is_no_version_of_it_is_corrupted() -> None:
+    mixed = RIGHT[0] | {"value": 0.0625}
+    anomaly = only(evidence(kept([mixed, *RIGHT[1:]]), expectation=LATEST), "corrupted")
+    assert anomaly.records[0]["seen"] == {"value": 0.0625}
+
+
+def test_a_row_of_an_aborted_transaction_is_a_phantom_though_its_key_is_known() -> None:
+    aborted = RIGHT[0] | {"id": ids_of(2, committed=False)[0]}
+    anomalies = found(evidence(kept([aborted, *RIGHT[1:]]), expectation=LATEST))
+    assert {kind: anomaly.count for kind, anomaly in anomalies.items()} == {"phantom": 1}
+    assert anomalies["phantom"].records[0]["aborted"] is True
+
+
+def test_among_equals_in_the_order_any_is_right_and_two_of_them_are_duplicated() -> None:
+    greatest = ground_truth(GREATEST).to_pylist()
+    at = {(row["key"], row["event_time"]): row for row in greatest}
+    others = [
+        row for row in ground_truth().to_pylist() if (row["key"], row["event_time"]) in at and row not in greatest
+    ]
+    assert others
+    one = others[0]
+    rest = [row for row in greatest if row["key"] != one["key"]]
+    assert found(evidence(kept([one, *rest]), expectation=GREATEST)) == {}
+    assert only(evidence(kept([one, *greatest]), expectation=GREATEST), "duplicated").count == 1
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.sampled_from(ground_truth().to_pylist()), max_size=30))
+def test_under_a_key_every_observed_row_is_right_stale_or_a_duplicate(rows: list[dict[str, Any]]) -> None:
+    counts = {kind: anomaly.count for kind, anomaly in found(evidence(kept(rows), expectation=LATEST)).items()}
+    right = Counter(row["key"] for row in rows if row in RIGHT)
+    wrong = sum(row not in RIGHT for row in rows)
+    lost = len(RIGHT) - len({row["key"] for row in rows})
+    expected = {"stale": wrong, "duplicated": sum(right.values()) - len(right), "lost": lost}
+    assert counts == {kind: count for kind, count in expected.items() if count}
+
+
+# --- a job of other columns and another key ---
+
+BY_KEY = Expectation(
+    "SELECT key AS customer, count(*) AS events, max(batch) AS batch FROM input GROUP BY ALL", ("customer",)
+)
+
+
+def totals(change: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda row: row) -> pa.Table:
+    table = ground_truth(BY_KEY).sort_by("customer")
+    rows = [change(row) for row in table.slice(0, 1).to_pylist()] + table.slice(1).to_pylist()
+    return pa.Table.from_pylist([row for row in rows if row], schema=table.schema)
+
+
+def test_a_truth_of_other_columns_is_compared_by_its_own_key() -> None:
+    assert ground_truth(BY_KEY).column_names == ["customer", "events"]
+    assert found(evidence(expectation=BY_KEY)) == {}
+    first = totals().to_pylist()[0]["customer"]
+    assert only(evidence(totals(lambda row: None), expectation=BY_KEY), "lost").records[0]["customer"] == first
+    wrong = only(evidence(totals(lambda row: row | {"events": -1}), expectation=BY_KEY), "corrupted")
+    assert wrong.records[0]["seen"] == {"events": -1}
+    assert wrong.batches, "the expectation's result says where its rows come from"
+    twice = pa.concat_tables([totals(), totals().slice(0, 2)])
+    assert only(evidence(twice, expectation=BY_KEY), "duplicated").count == 2
+    stranger = totals(lambda row: row | {"customer": "nobody"}).slice(0, 1)
+    phantom = only(evidence(pa.concat_tables([totals(), stranger]), expectation=BY_KEY), "phantom")
+    assert phantom.causes == ["1 rows have a customer that no input gives"]
 
 
 # --- hanging, stuck ---

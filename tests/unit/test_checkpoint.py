@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onceproof.harness import checkpoint
+from onceproof.harness.trial import checkpoint
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0}}\n{{"topic":{{"0":{0},"1":{1}}}}}'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onceproof.harness.driver_log import error_in
+from onceproof.harness.trial.driver_log import error_in
 
 SINK = Path("/home/user/my_sink.py")
 

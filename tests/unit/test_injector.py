@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from onceproof.faults import parse
 from onceproof.faults.injector import Injector
-from onceproof.faults.model import Point
 from onceproof.faults.report import Batches, Malformed, read_message, to_point
+
+from onceproof.plans import Point
 
 THREAD = (
     "stream execution thread for [id = 11111111-1111-1111-1111-111111111111, "
@@ -53,7 +54,7 @@ class Acts:
     during_kill: threading.Event | None = None
     killing: threading.Event = field(default_factory=threading.Event)
 
-    def kill(self, target: str, point: Mapping[str, Any]) -> str:
+    def kill(self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0) -> str:
         self.killing.set()
         if self.during_kill:
             assert self.during_kill.wait(5)
@@ -70,7 +71,7 @@ class Acts:
         self.done.append(("resume", target))
         return "resumed"
 
-    def partition(self, target: str, point: Mapping[str, Any], peer: str | None, seconds: float) -> str:
+    def cut(self, target: str, point: Mapping[str, Any], peer: str | None, seconds: float) -> str:
         if self.error:
             raise self.error
         self.done.append(("partition", f"{target} from {peer} for {seconds:g} s"))
@@ -197,7 +198,9 @@ def test_an_action_that_fails_is_recorded_and_ends_the_fault(journal: Journal, a
         assert Probe(injector).ask("sink.commit", "after", batch=1) == b"G"
         [status] = injector.status()
     assert (status.fired, status.confirmed, status.error) == (True, False, "no such process")
-    assert journal.named("fault.failed") == [{"fault": 0, "action": "kill(driver)", "error": "no such process"}]
+    assert journal.named("fault.failed") == [
+        {"fault": 0, "number": 0, "action": "kill(driver)", "error": "no such process"}
+    ]
 
 
 def test_a_hold_parks_from_its_nth_match_until_the_fault_is_done(journal: Journal, acts: Acts) -> None:
@@ -213,6 +216,53 @@ def test_a_hold_parks_from_its_nth_match_until_the_fault_is_done(journal: Journa
         assert second.answer() == b"G"
     assert journal.named("release")[0]["point"]["partition"] == 1
     assert acts.done == [("kill", "driver")]
+
+
+def test_a_fault_waits_for_the_thread_that_it_is_to_hold(journal: Journal, acts: Acts) -> None:
+    plan = "task.run:after#1 -> kill(driver) with hold(task.run:before#2)"
+    with serving(plan, acts, journal, hold_wait=60) as injector:
+        first, second = Probe(injector), Probe(injector)
+        first.ask("task.run", "before", batch=0, partition=0)
+        first.tell("task.run", "after", batch=0, partition=0)
+        journal.wait_for("fault.reached")
+        assert first.parked()
+        assert injector.acting(), "the wait is not idle time"
+        second.tell("task.run", "before", batch=0, partition=1)
+        assert first.answer() == second.answer() == b"G"
+    order = [event for event in journal.names() if event in ("fault.reached", "hold", "fault.fired", "release")]
+    assert order == ["fault.reached", "hold", "fault.fired", "release"]
+
+
+def test_a_hold_that_held_nobody_fails_its_fault_which_then_does_nothing(journal: Journal, acts: Acts) -> None:
+    plan = "task.run:after[batch=0]#1 -> kill(driver) with hold(task.run:before[batch=0]#2)"
+    with serving(plan, acts, journal, hold_wait=0.01) as injector:
+        probe = Probe(injector)
+        probe.ask("task.run", "before", batch=0)
+        assert probe.ask("task.run", "after", batch=0) == b"G"
+        assert probe.ask("task.run", "before", batch=0) == b"G", "what comes too late is not held"
+        [status] = injector.status()
+    assert (status.reached, status.fired, status.confirmed) == (True, False, False)
+    assert status.error == "hold(task.run:before[batch=0]#2) held nobody: no thread came there within 0.01 s"
+    assert journal.named("fault.failed") == [{"fault": 0, "action": "hold", "error": status.error}]
+    assert acts.done == []
+
+
+def test_stages_are_numbered_within_the_batch_of_each_run_as_they_begin(journal: Journal, acts: Acts) -> None:
+    plan = "task.commit:before[batch=1, stage=2] -> kill(driver)"
+    with serving(plan, acts, journal) as injector:
+        probe = Probe(injector)
+        for run, batch, stages in (("a", 0, [7, 8]), ("a", 1, [11, 9, 11, 9]), ("b", 1, [4, 11])):
+            for stage in stages:
+                probe.ask("task.run", "before", thread="Executor", query="q", run=run, batch=batch, stage=stage)
+        assert not injector.status()[0].reached
+        probe.ask("task.commit", "before", thread="Executor", query="q", run="b", batch=1, stage=4)
+        assert not injector.status()[0].reached
+        probe.ask("task.commit", "before", thread="Executor", query="q", run="b", batch=1, stage=11)
+        assert injector.status()[0].fired
+    numbered = [(point["batch"], point["stage_id"], point["stage"]) for point in journal.named("point")[:8]]
+    assert numbered == [
+        (0, 7, 1), (0, 8, 2), (1, 11, 1), (1, 9, 2), (1, 11, 1), (1, 9, 2), (1, 4, 1), (1, 11, 2),
+    ]  # fmt: skip
 
 
 def test_release_all_frees_what_a_fault_that_never_fires_would_hold_for_ever(journal: Journal, acts: Acts) -> None:
@@ -250,6 +300,42 @@ def test_fail_at_a_line_names_class_and_message(journal: Journal, acts: Acts) ->
         answer = Probe(injector).ask("line", role="python-driver", file="s.py", line=4, driver="m")
     assert answer[:1] == b"F"
     assert json.loads(answer[1:]) == {"error": "psycopg.OperationalError", "message": "injected by onceproof"}
+
+
+LINE: dict[str, Any] = {"role": "python-driver", "thread": "Thread-5", "file": "s.py", "line": 4, "driver": "m"}
+
+
+@pytest.mark.parametrize(
+    ("event", "confirmed", "error"),
+    [
+        ("probe.raised", True, None),
+        ("probe.not_raised", False, "line s.py:4 raised KeyError itself: it has not been executed"),
+    ],
+)
+def test_fail_at_a_line_is_confirmed_by_the_probe_that_raised(
+    journal: Journal, acts: Acts, event: str, confirmed: bool, error: str | None
+) -> None:
+    with serving("line[s.py:4][batch=0] -> fail(after=true)", acts, journal) as injector:
+        probe = Probe(injector)
+        probe.ask("sink.write", "before", batch=0, driver="m")
+        answer = probe.ask("line", **LINE)
+        assert json.loads(answer[1:])["after"] is True
+        assert (injector.status()[0].fired, injector.status()[0].confirmed) == (True, False)
+        for other in ({"pid": 8}, {"line": 5}, {"thread": "Thread-6"}):
+            Probe(injector).ask("", event=event, error="KeyError", **LINE | other)
+        assert not injector.status()[0].confirmed, "another line raised"
+        probe.ask("", event="probe.error", error="about something else", **LINE)
+        probe.ask("", event=event, error="KeyError", **LINE)
+        [status] = injector.status()
+    assert (status.confirmed, status.error) == (confirmed, error)
+    assert journal.named(event)[-1] == {
+        "role": "python-driver",
+        "process": "local:7",
+        "error": "KeyError",
+        "file": "s.py",
+        "line": 4,
+    } | ({"phase": ""})
+    assert len(journal.named("fault.confirmed")) == confirmed
 
 
 def test_fail_in_a_jvm_is_one_byte(journal: Journal, acts: Acts) -> None:

@@ -31,11 +31,13 @@ CANONICAL = [
     "sink.commit:after[batch=2] -> kill(driver)",
     "task.commit:before[batch=1, partition=0]#2 -> kill(executor)",
     "task.row:before[batch=1, partition=0, row=5] -> kill(worker)",
+    "task.run:after[batch=1, stage=2]#1 -> kill(driver) with hold(task.run:before[batch=1, stage=2]#2)",
     "txn.prepare:after -> kill(broker) then restart(broker, after=2s)",
     'txn.prepare:after[transactional_id="a b", result=commit] -> kill(broker)',
     "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1]",
     "line[my_sink.py:42][batch=1] -> kill(driver)",
     "line[my_sink.py:42][batch=1]#3 -> fail(error=psycopg.OperationalError)",
+    "line[team/writer.py:42][batch=1] -> fail(error=psycopg.OperationalError, after=true)",
     'line["my sink.py":42] -> fail(message="no \\"room\\"\\n")',
     "at(3s) -> kill(executor)",
     "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)",
@@ -138,7 +140,9 @@ def _values(parameter: Parameter) -> st.SearchStrategy[Any]:
         return st.sampled_from(parameter.choices)
     if parameter.name == "file":
         return st.text(min_size=1, max_size=12) | st.sampled_from(["my_sink.py", "a/b-c.py", "a:1.py", "a b.py"])
-    return {"number": NUMBER, "text": TEXT, "duration": SECONDS, "class": CLASSES}[parameter.kind]
+    return {"number": NUMBER, "text": TEXT, "duration": SECONDS, "class": CLASSES, "flag": st.booleans()}[
+        parameter.kind
+    ]
 
 
 def _some(parameters: tuple[Parameter, ...]) -> st.SearchStrategy[dict[str, Any]]:
@@ -252,6 +256,7 @@ ERRORS = [
     ("sink.write:after -> pause(driver)", 21, "pause(driver)", "for=... or until POINT"),
     ("sink.write:after -> pause(driver, for=1s) until sink.write:before", 21, None, "not both"),
     ("sink.write:after -> kill(driver) until sink.write:before", 40, "sink.write:before", "only pause does"),
+    ("line[a.py:1] -> fail(after=yes)", 28, "yes", "after is true or false, not yes"),
     ("sink.write:after -> fail(psycopg.Error)", 26, "psycopg.Error", "error=psycopg.Error"),
     ('sink.write:after -> fail(error="a b")', 32, '"a b"', "dotted name of a class"),
     ('sink.write:after -> fail(message="\\q")', 34, '"\\q"', "unknown escape"),
@@ -302,7 +307,7 @@ def test_an_error_shows_its_line_with_a_caret_under_the_column() -> None:
         parse("# two faults\nat(3s) -> kill(driver)\nsink.write:after[batch=1] ->  kil(driver)\n")
     assert str(caught.value) == (
         "plan, line 3, column 31: no action is called kil: did you mean kill? "
-        "Valid: delay, fail, kill, partition, pause, restart, resume\n"
+        f"Valid: {', '.join(action.name for action in ACTIONS)}\n"
         "  sink.write:after[batch=1] ->  kil(driver)\n"
         "                                ^^^"
     )

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from onceproof.harness import ports
 from onceproof.harness.environments.base import Unavailable
+from onceproof.harness.runtime import ports
 
 
 def test_a_reserved_port_lies_below_the_ephemeral_range_and_can_be_bound() -> None:
@@ -22,7 +22,7 @@ def test_a_reserved_port_lies_below_the_ephemeral_range_and_can_be_bound() -> No
 
 def test_two_harnesses_with_the_same_random_numbers_get_different_ports() -> None:
     program = (
-        "import random, sys; from onceproof.harness import ports; "
+        "import random, sys; from onceproof.harness.runtime import ports; "
         "port = ports.reserve(random.Random(7)); print(port.number, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

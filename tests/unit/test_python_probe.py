@@ -17,7 +17,7 @@ import pytest
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE
-from onceproof.harness.waiting import wait_for
+from onceproof.harness.runtime.waiting import wait_for
 
 SINK = """\
 import threading
@@ -78,13 +78,14 @@ class Run:
                 "ONCEPROOF_LINES": str(directory / "sink.py"),
                 **variables,
             }
-            ran = subprocess.run(
-                [python, "main.py"], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
-            )
+            ran = subprocess.run([python, "main.py"], cwd=directory, env=environment, capture_output=True, text=True)
         self.code, self.output, self.errors = ran.returncode, ran.stdout.splitlines(), ran.stderr
 
     def record(self, event: str, fields: Mapping[str, Any]) -> None:
         self.events.append((event, dict(fields)))
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.events if name == event]
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -139,6 +140,187 @@ def test_an_exception_class_that_cannot_be_had_becomes_a_runtime_error_and_is_to
     assert told.startswith("nowhere.Missing could not be raised, RuntimeError was: ModuleNotFoundError")
 
 
+AFTER = """\
+import contextlib
+def log(*what):
+    print(*what)
+    return what
+@contextlib.contextmanager
+def transaction():
+    try:
+        yield 'open'
+    except Exception as error:
+        print('rolled back by', type(error).__name__)
+        raise
+    else:
+        print('committed')
+def last_of_a_try():
+    try:
+        log(1)                                     # 16
+    except ValueError as error:
+        return f'caught {error}'
+def over_lines():
+    try:
+        done = log(                                # 21
+            1,
+            log(
+                2,
+            ),
+        )
+        done = log(3)
+    except ValueError:
+        return 'caught'
+def in_a_with():
+    try:
+        with transaction():                        # 32
+            log('in')
+            log('last')                            # 34
+    except ValueError:
+        return 'caught'
+def loop():
+    for item in (1, 2):
+        try:
+            log(item)                              # 40
+        except ValueError:
+            log('again', item)
+    return 'done'
+def loop_for_ever():
+    while True:
+        log('tick')                                # 46
+def raises():
+    try:
+        raise_own = log([][0])                     # 49
+    except (IndexError, ValueError) as error:
+        return type(error).__name__
+def comprehension():
+    try:
+        made = [log(item) for item in (1, 2)]      # 54
+    except ValueError:
+        return 'caught'
+def iterates():
+    try:
+        for item in iter((1, 2)):                  # 59
+            log(item)
+    except ValueError:
+        return 'caught'
+def calls_nothing(value):
+    try:
+        other = value + 1                          # 65
+        log(other)
+    except ValueError:
+        return 'caught'
+def consumes():
+    try:
+        all_of = sum(numbers())                    # 71
+    except ValueError:
+        return 'caught'
+def numbers():
+    yield log(1)[0]
+    yield log(2)[0]
+def gives():
+    try:
+        got = yield 1                              # 79
+        log(got)
+    except ValueError:
+        yield 'caught'
+def returns():
+    try:
+        return log('sent')                         # 85
+    except ValueError:
+        return 'caught'
+async def awaits():
+    try:
+        await late()                               # 90
+    except ValueError:
+        return 'caught'
+async def late():
+    import asyncio
+    await asyncio.sleep(0)
+    print('late')
+"""
+
+
+@each_interpreter
+@pytest.mark.parametrize(
+    ("line", "call", "output"),
+    [
+        ("16", "last_of_a_try()", ["1", "caught injected by onceproof"]),
+        ("21", "over_lines()", ["2", "1 (2,)", "caught"]),
+        ("34", "in_a_with()", ["in", "last", "rolled back by ValueError", "caught"]),
+        ("40", "loop()", ["1", "again 1", "2", "done"]),
+        ("54", "comprehension()", ["1", "2", "caught"]),
+        ("59", "iterates()", ["caught"]),
+        ("65", "calls_nothing(1)", ["caught"]),
+        ("71", "consumes()", ["1", "2", "caught"]),
+        ("79", "[next(it), it.send(3)]", ["[1, 'caught']"]),
+        ("90", "__import__('asyncio').run(awaits())", ["late", "caught"]),
+    ],
+)
+def test_fail_after_is_raised_in_its_place_once_the_statement_has_been_executed(
+    python: str, tmp_path: Path, line: str, call: str, output: list[str]
+) -> None:
+    (tmp_path / "after.py").write_text(AFTER)
+    script = f"from after import *\nit = gives()\nprint({call})\n"
+    plan = f"line[after.py:{line}] -> fail(error=ValueError, after=true)"
+    run = Run(python, tmp_path, script, plan=plan, ONCEPROOF_LINE_FILTER=f"after.py:{line}")
+    assert (run.code, run.output) == (0, output), run.errors
+    [raised] = run.named("probe.raised")
+    assert (raised["error"], raised["file"], raised["line"]) == ("ValueError", "after.py", int(line))
+    assert [fields["detail"] for fields in run.named("fault.confirmed")] == [f"line after.py:{line} raised ValueError"]
+
+
+@each_interpreter
+def test_a_with_that_is_left_fails_after_its_exit_has_been_called(python: str, tmp_path: Path) -> None:
+    if "3.9" in python:
+        pytest.skip("3.9 reports no line for the end of a with")
+    (tmp_path / "after.py").write_text(AFTER)
+    plan = "line[after.py:32]#2 -> fail(error=ValueError, after=true)"
+    run = Run(python, tmp_path, "import after\nprint(after.in_a_with())\n", plan=plan)
+    assert run.output == ["in", "last", "committed", "caught"], run.errors
+
+
+@each_interpreter
+def test_fail_after_leaves_a_function_that_returns_the_calls_result(python: str, tmp_path: Path) -> None:
+    (tmp_path / "after.py").write_text(AFTER)
+    plan = "line[after.py:85] -> fail(error=ValueError, after=true)"
+    run = Run(python, tmp_path, "import after\nafter.returns()\n", plan=plan)
+    assert run.output[0] == "sent"
+    assert len(run.named("fault.confirmed")) == 1
+
+
+@each_interpreter
+def test_a_loop_without_an_end_fails_after_its_first_call(python: str, tmp_path: Path) -> None:
+    (tmp_path / "after.py").write_text(AFTER)
+    plan = "line[after.py:46]#2 -> fail(after=true)"
+    run = Run(python, tmp_path, "import after\nafter.loop_for_ever()\n", plan=plan)
+    assert run.output == ["tick", "tick"]
+    assert run.errors.strip().endswith("RuntimeError: injected by onceproof")
+
+
+@each_interpreter
+def test_a_statement_that_raises_by_itself_is_not_reported_as_failed_by_the_plan(python: str, tmp_path: Path) -> None:
+    (tmp_path / "after.py").write_text(AFTER)
+    plan = "line[after.py:49] -> fail(error=ValueError, after=true)"
+    run = Run(python, tmp_path, "import after\nprint(after.raises())\n", plan=plan)
+    assert run.output == ["IndexError"]
+    assert run.named("fault.confirmed") == run.named("probe.raised") == []
+    assert run.named("fault.failed")[0]["error"] == (
+        "line after.py:49 raised IndexError itself: it has not been executed"
+    )
+
+
+@each_interpreter
+def test_fail_is_confirmed_by_the_line_that_raised(python: str, tmp_path: Path) -> None:
+    run = Run(python, tmp_path, COMMIT, plan="line[sink.py:9] -> fail(error=json.JSONDecodeError)")
+    assert run.named("fault.confirmed")[0]["detail"] == "line sink.py:9 raised RuntimeError"
+    assert [event for event, _ in run.events if event.startswith(("fault.", "probe.r"))] == [
+        "fault.reached",
+        "fault.fired",
+        "probe.raised",
+        "fault.confirmed",
+    ]
+
+
 @each_interpreter
 def test_threads_that_start_later_are_probed(python: str, tmp_path: Path) -> None:
     script = "import sink, threading\nthread = threading.Thread(target=sink.Sink().commit, name='callback')\n"
@@ -163,6 +345,39 @@ def test_code_made_from_its_parts_is_probed_as_unpickling_by_value_makes_it(pyth
 def test_the_filter_leaves_only_its_lines(python: str, tmp_path: Path) -> None:
     run = Run(python, tmp_path, COMMIT * 2, ONCEPROOF_LINE_FILTER="sink.py:14, other.py:6")
     assert run.lines == [14, 14]
+
+
+@each_interpreter
+def test_lines_of_modules_below_the_sinks_directory_are_named_from_there(python: str, tmp_path: Path) -> None:
+    files = {
+        "team/__init__.py": "",
+        "team/writer.py": "from .names import table\ndef write(n):\n    return table(n)\nTABLE = table(0)\n",
+        "team/names.py": "def table(n):\n    return n\n",
+        "thin.py": "def write(n):\n    from team.writer import write\n    return write(n)\n",
+        ".venv/lib/hidden.py": "def ours():\n    return 0\n",
+        "lib/site-packages/installed.py": "def ours():\n    return 0\n",
+        "pyspark/__init__.py": "",
+        "pyspark/own.py": "def ours():\n    return 0\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = (
+        "import sys\nsys.path += ['.venv/lib', 'lib/site-packages']\n"
+        "import hidden, installed, pyspark.own, json, thin\n"
+        "def job():\n    return thin.write(5)\n"
+        "print(hidden.ours(), installed.ours(), pyspark.own.ours(), json.dumps(0), job())\n"
+    )
+    run = Run(python, tmp_path, script)
+    assert (run.code, run.output) == (0, ["0 0 0 0 5"]), run.errors
+    assert [f"{point['file']}:{point['line']}" for point in run.points] == [
+        "thin.py:2",
+        "thin.py:3",
+        "team/writer.py:3",
+        "team/names.py:2",
+    ], "a call made while a module is imported is none"
+    run = Run(python, tmp_path, script, ONCEPROOF_LINE_FILTER="team/names.py:2,writer.py:3")
+    assert [point["file"] for point in run.points] == ["team/names.py"]
 
 
 @each_interpreter
@@ -215,7 +430,7 @@ def test_the_shadowed_sitecustomize_is_loaded(python: str, tmp_path: Path) -> No
 def test_without_its_settings_the_probe_only_loads_what_it_shadows(python: str, tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(PYTHON_PROBE), "PATH": os.environ["PATH"]}
     code = "import sys; print(sys.gettrace(), 'threading' in sys.modules and 0)"
-    ran = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout.split()[0], ran.stderr) == (0, "None", "")
 
 
@@ -231,7 +446,7 @@ def test_a_lean_driver_tells_its_jvm_that_spark_ml_is_imported(
     path = os.pathsep.join([str(PYTHON_PROBE), str(tmp_path)])
     environment = {"PYTHONPATH": path, "PATH": os.environ["PATH"], "ONCEPROOF_LEAN": "1"}
     code = f"import os; import {module}; print(os.environ.get('ONCEPROOF_SPARK_ML'))"
-    ran = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True)
     assert (ran.stdout.strip(), ran.stderr) == (told, "")
 
 

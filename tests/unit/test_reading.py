@@ -11,7 +11,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onceproof.assertions import ROW_SCHEMA, RowError, Workload, encode, rows_of_json, same_rows, to_table, truth
+from onceproof.assertions import (
+    ROW_SCHEMA,
+    RowError,
+    Workload,
+    committed_rows,
+    encode,
+    rows_of_json,
+    same_rows,
+    to_table,
+)
 
 ROW: dict[str, Any] = {
     "id": 7,
@@ -156,8 +165,8 @@ def test_a_workload_read_back_from_its_topic_is_the_truth() -> None:
         if transaction.commit
         for partition, row in transaction.records
     ]
-    assert rows_of_json(records).equals(truth(workload))
-    assert rows_of_json(record.value for record in records).equals(truth(workload))
+    assert rows_of_json(records).equals(committed_rows(workload))
+    assert rows_of_json(record.value for record in records).equals(committed_rows(workload))
 
 
 @pytest.mark.parametrize("value", [b"not JSON", b"[1, 2]", b"\xff\xfe", b'{"id": "x"}', None, b"5"], ids=repr)
@@ -182,3 +191,18 @@ def test_readings_are_the_same_in_whatever_order(rows: list[dict[str, Any]]) -> 
 @pytest.mark.parametrize("other", [[ROW], [ROW, ROW | {"id": 8}], [ROW, ROW, ROW]], ids=len)
 def test_readings_differ_by_any_row_or_copy(other: list[dict[str, Any]]) -> None:
     assert not same_rows(to_table([ROW, ROW]), to_table(other))
+
+
+OTHER = pa.schema([("customer", pa.string()), ("events", pa.int64()), ("until", pa.timestamp("us"))])
+
+
+def test_rows_are_read_by_the_types_of_whatever_columns_are_true() -> None:
+    rows = [{"customer": b"a", "events": "7", "until": "2026-01-02T03:04:05.678Z", "more": 1}]
+    assert to_table(rows, OTHER).to_pylist() == [{"customer": "a", "events": 7, "until": TIME}]
+    assert rows_of_json([json.dumps(rows[0], default=bytes.decode).encode()], OTHER).equals(to_table(rows, OTHER))
+    with pytest.raises(RowError, match="column 'events' of row 0 is 'x': not a whole number"):
+        to_table([rows[0] | {"events": "x"}], OTHER)
+
+
+def test_a_value_that_is_no_row_of_a_single_text_column_is_a_row_without_its_key() -> None:
+    assert rows_of_json([b"no JSON"], OTHER).to_pylist() == [dict.fromkeys(OTHER.names)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from onceproof.assertions import FaultReport, Open
-from onceproof.assertions.replay import examine, same_action
+from onceproof.assertions.replay import examine
 from paper_trial import PARTITION, Paper, cut_off_in_batch_1, evidence, fault, task_of
 
 
@@ -37,6 +37,13 @@ def in_batch_1(phase: str, edge: str | None, **point: object) -> Paper:
 
 KILL = "{} -> kill(driver)"
 
+
+def written(phase: str, edge: str | None) -> str:
+    """A point of batch 1 as a plan has it."""
+    row = ", row=5" if phase == "task.row" else ""
+    return f"{phase}:{edge}[batch=1{row}]" if edge else f"{phase}[sink.py:3][batch=1]"
+
+
 # --- kill(driver) ---
 
 
@@ -56,7 +63,7 @@ def test_a_report_of_the_dying_process_is_no_new_run() -> None:
     paper = (
         Paper()
         .add("fault.reached", fault=0, process=None, point=None)
-        .add("fault.fired", fault=0, action="kill(driver)")
+        .add("fault.fired", fault=0, number=0, action="kill(driver)")
     )
     paper.start(1).confirmed()
     assert seen(paper, KILL.format("at(3s)")) is None
@@ -105,7 +112,7 @@ SECOND = [
 
 @pytest.mark.parametrize(("phase", "edge"), SECOND)
 def test_within_the_batch_it_is_handed_over_again_with_the_same_offsets(phase: str, edge: str | None) -> None:
-    text = KILL.format(f"{phase}{f':{edge}' if edge else '[sink.py:3]'}[batch=1]")
+    text = KILL.format(written(phase, edge))
     good = in_batch_1(phase, edge).start(2).hand_over(2, 1)
     assert seen(good, text) == "run r2 (local:2) handed batch 1 to the sink, offsets/1 byte-equal (same-1)"
     assert landed(good, text)
@@ -113,7 +120,7 @@ def test_within_the_batch_it_is_handed_over_again_with_the_same_offsets(phase: s
 
 @pytest.mark.parametrize(("phase", "edge"), SECOND)
 def test_within_the_batch_nothing_else_is_evidence(phase: str, edge: str | None) -> None:
-    text = KILL.format(f"{phase}{f':{edge}' if edge else '[sink.py:3]'}[batch=1]")
+    text = KILL.format(written(phase, edge))
     assert seen(in_batch_1(phase, edge), text) is None
     assert seen(in_batch_1(phase, edge).start(2), text) is None
     assert seen(in_batch_1(phase, edge).start(2).batches(2, 2, 3), text) is None
@@ -337,7 +344,7 @@ def test_a_driver_that_is_replaced_is_not_the_same_process() -> None:
 def test_a_replaced_driver_that_ends_by_itself_has_gone_on() -> None:
     text = "batch.commit:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
     paper = Paper().start().hand_over(1, 1).point("batch.commit", "before", 1, 1).reached_last()
-    paper.add("fault.fired", fault=0, action="pause(driver) until batch.commit:after[batch=1]", process="local:1")
+    paper.fired("pause(driver) until batch.commit:after[batch=1]", confirmed=False)
     paper.start(2).batches(2, 1).confirmed("pause(driver) until batch.commit:after[batch=1]")
     assert seen(paper, text) is None
     assert seen(paper.batches(2, 2, 3, 4).exited(2), text) is None, "the end of another driver says nothing of it"
@@ -424,17 +431,64 @@ def test_the_replays_of_several_actions_are_all_required() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "action", "same"),
-    [
-        ("kill(driver)", ("kill", "driver"), True),
-        ("kill(driver)", ("kill", "executor"), False),
-        ("pause(driver, for=2s)", ("pause", "driver"), True),
-        ("pause(driver) until batch.commit:after", ("pause", "driver"), True),
-        ("fail(error=psycopg.OperationalError)", ("fail", None), True),
-        ("fail", ("fail", None), True),
-        ("delay(2s)", ("fail", None), False),
-    ],
-)
-def test_actions_are_told_apart_by_name_and_target(text: str, action: tuple[str, str | None], same: bool) -> None:
-    assert same_action(text, action) is same
+def test_actions_are_told_apart_by_their_number_and_not_by_their_text() -> None:
+    text = "task.commit:before[batch=1] -> kill(executor) then delay(1s) then delay(1s)"
+    paper = executor_dead().task(1, 1, 1, "local:8").fired("delay(1s)")
+    assert report(paper, text).confirmed is False, "the second delay was not confirmed"
+    assert report(paper.fired("delay(1s)"), text).confirmed is True
+
+
+# --- the very process that was stopped ---
+
+
+def resumed(paper: Paper, target: str, process: str, action: str) -> Paper:
+    """The process was stopped and let go again, as the harness records it."""
+    paper.reached_last().fired(action, confirmed=False).add("process.paused", target=target, process=process)
+    return paper.add("process.resumed", target=target, process=process).confirmed(action)
+
+
+def test_a_paused_executor_must_report_itself() -> None:
+    text = "task.commit:before[batch=1] -> pause(executor, for=9s)"
+    paper = Paper().start().hand_over(1, 1).task(1, 1, 0, "worker1:7")
+    resumed(paper, "executor", "worker1:7", "pause(executor, for=9s)")
+    paper.task(1, 1, 1, "worker2:8").finish(1, 1)
+    assert seen(paper, text) is None, "another executor ran the task again: the paused one may be dead"
+    assert seen(paper.exited(1, 0), text) is None, "the driver's end says nothing of an executor"
+    assert seen(paper.task(1, 2, 0, "worker1:7"), text) == "worker1:7 reported task.commit afterwards"
+
+
+def test_an_executor_that_reports_is_no_evidence_that_the_paused_driver_goes_on() -> None:
+    text = "sink.write:before[batch=1] -> pause(driver, for=2s)"
+    paper = Paper().add("driver.started", incarnation=1, process="driver:1")
+    paper.point("query.start", "before", 1, process="driver:20").hand_over(1, 1)
+    resumed(paper, "driver", "driver:1", "pause(driver, for=2s)").task(1, 1, 0, "worker1:7")
+    assert seen(paper, text) is None
+    other = {"process": "driver:30", "role": "python-driver"}
+    assert seen(paper.point("line", None, 1, 1, **other), text) == "driver:30 reported line afterwards"
+
+
+def test_a_driver_that_is_paused_at_a_task_is_not_the_executor_that_reported() -> None:
+    text = "task.commit:before[batch=1] -> pause(driver, for=2s)"
+    paper = Paper().start().hand_over(1, 1).task(1, 1, 0, "worker1:7")
+    resumed(paper, "driver", "local:1", "pause(driver, for=2s)").task(1, 1, 0, "worker1:7", "after")
+    assert seen(paper, text) is None
+    assert seen(paper.finish(1, 1), text) == "local:1 reported sink.write afterwards"
+
+
+def test_a_paused_worker_goes_on_if_the_task_that_it_serves_ends() -> None:
+    text = "task.row:before[batch=1, row=5] -> pause(worker, for=2s)"
+    paper = Paper().start().hand_over(1, 1).point("task.row", "before", 1, 1, **task_of(0, "local:1"))
+    resumed(paper, "worker", "local:99", "pause(worker, for=2s)")
+    assert seen(paper.point("query.start", "before", 1), text) is None
+    ended = paper.point("task.run", "after", 1, 1, **task_of(0, "local:1"))
+    assert seen(ended, text) == "local:1 reported task.run afterwards"
+
+
+def test_a_broker_whose_pause_is_ended_elsewhere_must_report_itself() -> None:
+    text = "batch.commit:before[batch=1] -> resume(broker)"
+    paper = Paper().start().hand_over(1, 1).point("batch.commit", "before", 1, 1)
+    paper.reached_last().fired("resume(broker)", confirmed=False)
+    paper.add("process.resumed", target="broker", process="local:4").confirmed("resume(broker)").finish(1, 1)
+    assert seen(paper, text) is None, "that the driver goes on says nothing of the broker"
+    paper.add("point", phase="txn.prepare", edge="after", role="broker", process="local:4")
+    assert seen(paper, text) == "local:4 reported txn.prepare afterwards"

@@ -17,7 +17,7 @@ from onceproof.faults import (
     parse_located,
     resolve,
 )
-from onceproof.faults.resolve import TRACED_ROW
+from onceproof.faults.resolve import TRACED_ROWS
 
 FOREACH = SinkShape(foreach_batch=True, python_file="/sinks/postgres_upsert.py", lines=frozenset({10, 12, 20, 21, 30}))
 KAFKA = SinkShape(v2=True, python_file="/sinks/kafka_append.py", lines=frozenset({9}))
@@ -177,6 +177,15 @@ def test_a_python_exception_is_refused_in_the_jvm() -> None:
     assert resolved("line[a.py:1] -> fail(error=psycopg.OperationalError)")
 
 
+def test_only_a_line_may_fail_after_its_execution() -> None:
+    error = refusal("sink.commit:before[batch=1] -> fail(after=true)")
+    assert error.offending == "after=true"
+    assert error.message == (
+        "sink.commit stops the driver JVM, where a step has another edge for that: leave after out"
+    )
+    assert resolved("sink.commit:before -> fail; line[a.py:1] -> fail(after=true)")
+
+
 def test_a_restart_needs_a_kill_before_it_in_its_fault() -> None:
     assert resolved("sink.commit:before -> kill(driver) then restart(driver, after=2s)")
     for text in (
@@ -195,7 +204,7 @@ def test_a_resume_needs_a_pause_in_the_plan() -> None:
 
 @pytest.mark.parametrize("file", ["postgres_upsert.py", "sinks/postgres_upsert.py", "/sinks/postgres_upsert.py"])
 def test_a_line_names_the_file_of_the_sink(file: str) -> None:
-    assert resolved(f"line[{file}:20] -> kill(driver)", FOREACH).lines == {20}
+    assert resolved(f"line[{file}:20] -> kill(driver)", FOREACH).lines == {("postgres_upsert.py", 20)}
 
 
 @pytest.mark.parametrize("file", ["upsert.py", "other/postgres_upsert.py", "a/b/sinks/postgres_upsert.py"])
@@ -203,6 +212,45 @@ def test_a_line_of_another_file_is_refused(file: str) -> None:
     error = refusal(f"line[{file}:20] -> kill(driver)", FOREACH)
     assert error.column == 6
     assert "lines are those of postgres_upsert.py" in error.message
+
+
+TEAM = SinkShape(
+    foreach_batch=True,
+    python_file="/app/thin.py",
+    modules={
+        "thin.py": frozenset(),
+        "team/writer.py": frozenset({42}),
+        "team/ledger.py": frozenset({7}),
+        "old/ledger.py": frozenset({7}),
+    },
+)
+
+
+@pytest.mark.parametrize("file", ["team/writer.py", "writer.py", "app/team/writer.py", "/app/team/writer.py"])
+def test_a_line_may_be_one_of_a_module_of_the_sinks_directory_and_is_named_from_there(file: str) -> None:
+    line = f"line[{file}:42]"
+    plan = resolved(f"{line} -> pause(driver) until {line}#2; sink.write:before -> fail with hold({line})", TEAM)
+    assert plan.lines == {("team/writer.py", 42)}
+    paused, failed = plan.plan.faults
+    assert paused.actions[0].until
+    points = [paused.at, paused.actions[0].until, *failed.holds]
+    assert [point.where["file"] for point in points if isinstance(point, Point)] == ["team/writer.py"] * 3
+
+
+def test_a_line_of_a_file_that_the_sink_does_not_import_or_that_may_be_two_is_refused() -> None:
+    assert refusal("line[team/reader.py:42] -> fail", TEAM).message == (
+        "team/reader.py is neither the sink's file nor a module of its directory that it imports: "
+        "lines are those of thin.py, team/writer.py, team/ledger.py or old/ledger.py"
+    )
+    message = refusal("line[ledger.py:7] -> fail", TEAM).message
+    assert message == "ledger.py may be team/ledger.py or old/ledger.py: name one of them"
+    assert refusal("line[thin.py:3] -> fail", TEAM).message.endswith("none of its lines does")
+    assert "the nearest that do are 42" in refusal("line[writer.py:41] -> fail", TEAM).message
+
+
+def test_a_trace_reports_the_lines_of_every_module_of_a_thin_sink() -> None:
+    lines = resolve(parse(""), TEAM, "local[2]", trace=True).lines
+    assert lines == {("team/writer.py", 42), ("team/ledger.py", 7), ("old/ledger.py", 7)}
 
 
 def test_a_sink_whose_code_runs_in_no_batch_has_no_lines() -> None:
@@ -241,6 +289,22 @@ def test_an_empty_plan_reports_what_is_always_reported() -> None:
     assert plan.rows | plan.lines == frozenset()
 
 
+def test_a_plan_that_names_a_stage_reports_the_starts_of_tasks_by_which_they_are_numbered() -> None:
+    for text in (
+        "task.commit:after[stage=2] -> kill(driver)",
+        "sink.commit:before -> kill(driver) with hold(task.commit:before[stage=1])",
+    ):
+        assert resolved(text).executor_points >= {("task.run", "before")}
+    assert ("task.run", "before") not in resolved("task.commit:after -> kill(driver)").executor_points
+    assert "at least 1" in refusal_of("task.commit:after[stage=0] -> kill(driver)")
+
+
+def refusal_of(text: str) -> str:
+    with pytest.raises(PlanError) as caught:
+        parse(text)
+    return caught.value.message
+
+
 def test_a_fault_on_an_executor_reports_the_attempts_of_tasks() -> None:
     assert ("task.run", "before") in resolved(
         "task.commit:after -> kill(executor)", master="standalone"
@@ -258,5 +322,5 @@ def test_a_trace_reports_every_point_but_those_of_brokers() -> None:
         ("task.commit", "after"),
     }
     assert plan.broker_phases == frozenset()
-    assert plan.rows == {TRACED_ROW}
-    assert plan.lines == {5, 6}
+    assert plan.rows == TRACED_ROWS
+    assert plan.lines == {("two_phase.py", 5), ("two_phase.py", 6)}

@@ -35,7 +35,9 @@ def test_each_point_has_its_rule(phase: str, edge: str, side: Any) -> None:
 def test_a_phase_may_be_asked_for_by_name() -> None:
     assert names(rules(["task.commit"], "executor", **WHERE)) == [
         "silent writer of a streaming batch",
+        "silent commit of a writer begins",
         "task.commit:before",
+        "silent commit of a writer ends",
         "task.commit:after",
     ]
 

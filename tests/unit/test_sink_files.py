@@ -65,7 +65,7 @@ def test_a_broken_sink_claims_exactly_once_and_names_its_anomalies(file: Path) -
     sink = load(file)
     assert sink.GUARANTEE == "exactly-once"
     assert sink.FLAW
-    assert set(sink.FLAW) <= {"lost", "duplicated"}
+    assert set(sink.FLAW) <= {"lost", "duplicated", "stale", "withdrawn"}
     assert all(kind in (sink.__doc__ or "") for kind in sink.FLAW)
 
 
@@ -101,8 +101,8 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_the_first_decision_on_a_batch_stands(transactional: ModuleType, checkpoint: Path) -> None:
-    first = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 1)], [])
-    later = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 2)], [])
+    first = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 1)], [], "digest")
+    later = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 2)], [], "digest")
     assert transactional.decide(checkpoint, first) == first
     assert transactional.decide(checkpoint, later) == first
     assert transactional.read_decision(checkpoint, QUERY, 3) == first
@@ -125,10 +125,31 @@ def test_a_checkpoint_of_another_query_is_refused(transactional: ModuleType, che
 
 
 def test_a_decision_of_another_query_is_refused(transactional: ModuleType, checkpoint: Path) -> None:
-    transactional.decide(checkpoint, transactional.Decision(QUERY, 0, [], []))
+    transactional.decide(checkpoint, transactional.Decision(QUERY, 0, [], [], "digest"))
     (checkpoint / "metadata").write_text(json.dumps({"id": "other"}))
     with pytest.raises(ValueError, match=f"batch 0 was decided by query {QUERY}, not other"):
         transactional.read_decision(checkpoint, "other", 0)
+
+
+def test_the_input_of_a_batch_is_its_source_offsets_and_not_when_it_was_planned(
+    transactional: ModuleType, checkpoint: Path
+) -> None:
+    def digest(time: int, ends: str) -> str:
+        (checkpoint / "offsets").mkdir(exist_ok=True)
+        (checkpoint / "offsets" / "3").write_text(f'v1\n{{"batchTimestampMs":{time}}}\n{ends}')
+        return str(transactional.source_offsets(checkpoint, 3))
+
+    first = digest(1, '{"in":{"0":7}}')
+    assert digest(2, '{"in":{"0":7}}') == first
+    assert digest(1, '{"in":{"0":8}}') != first
+    assert digest(1, '{"in":{"0":7}}\n{"other":{"0":7}}') != first
+
+
+def test_a_batch_without_an_offsets_file_has_no_input_to_decide_for(
+    transactional: ModuleType, checkpoint: Path
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        transactional.source_offsets(checkpoint, 3)
 
 
 def test_a_checkpoint_out_of_sight_is_an_error_and_not_an_undecided_batch(
@@ -153,8 +174,11 @@ def test_a_checkpoint_in_an_object_store_is_refused(transactional: ModuleType, c
         transactional.local_path(checkpoint_location)
 
 
-def test_speculation_is_refused(transactional: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    conf = SimpleNamespace(get={"spark.speculation": "true"}.get)
+@pytest.mark.parametrize("value", ["true", "True", "TRUE", " true"])
+def test_speculation_is_refused_however_its_value_is_written(
+    transactional: ModuleType, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    conf = SimpleNamespace(get={"spark.speculation": value}.get)
     session = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: conf))
     monkeypatch.setattr(transactional, "SparkSession", SimpleNamespace(active=lambda: session))
     with pytest.raises(ValueError, match=r"set spark\.speculation=false"):

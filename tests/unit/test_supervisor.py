@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from onceproof.faults import parse
 from onceproof.harness.environments.base import EffectError
-from onceproof.harness.progress import TrialProgress
-from onceproof.harness.supervisor import RESTARTS, Supervisor
+from onceproof.harness.trial.progress import TrialProgress
+from onceproof.harness.trial.supervisor import HANGS, RESTARTS, JobOutcome, Supervisor
 
 
 @dataclass
@@ -54,6 +57,12 @@ class HeldJob:
     def consequences(self) -> int:
         return 0
 
+    def starting(self) -> bool:
+        return False
+
+    def processor_seconds(self) -> None:
+        return None
+
 
 def test_a_job_that_the_plan_holds_up_is_let_go_instead_of_given_up() -> None:
     job, events = HeldJob(), list[str]()
@@ -82,6 +91,9 @@ class Dying:
     def alive(self) -> list[str]:
         return []
 
+    def processor_seconds(self) -> None:
+        return None
+
     def kill(self) -> str:
         raise AssertionError("it is dead")
 
@@ -91,7 +103,7 @@ class Dying:
 def deaths_until_given_up(healed_after: int, healing: str = "network.healed") -> int:
     """How many drivers are started, one after the other, if the network is cut from before the first one on until the
     ``healed_after``-th has started."""
-    progress = TrialProgress()
+    progress = TrialProgress(parse("sink.write:before -> partition(driver, peer=broker2, for=20s)"))
     events = list[str]()
     link = {"process": "driver:1", "peer": "broker2"}
 
@@ -104,7 +116,7 @@ def deaths_until_given_up(healed_after: int, healing: str = "network.healed") ->
             record(healing, link)
         return Dying(f"driver:{number}")
 
-    record("fault.fired", {"action": "partition(driver, peer=broker2, for=20s)"})
+    record("fault.fired", {"fault": 0, "number": 0})
     record("network.cut", link)
     outcome = Supervisor(start, lambda: False, lambda number: "TimeoutException", record, progress, deadline=5.0).run()
     assert (outcome.finished, outcome.error) == (False, "TimeoutException")
@@ -131,3 +143,116 @@ def test_a_moment_before_the_first_driver_has_nothing_to_act_on() -> None:
     )
     with pytest.raises(EffectError, match="no driver runs yet"):
         supervisor.kill(None)
+
+
+@dataclass
+class Hanging(Dying):
+    """A driver that does nothing until it is killed; with ``code`` it ends by itself."""
+
+    code: int | None = None
+
+    def wait(self, timeout: float) -> int | None:
+        return self.code
+
+    def kill(self) -> str:
+        self.code = -9
+        return self.process
+
+    def alive(self) -> list[str]:
+        return [self.process] if self.code is None else []
+
+
+class Idle(TrialProgress):
+    """Nothing has moved for long."""
+
+    def idle_seconds(self) -> float:
+        return 99.0
+
+
+def run_hanging(fired: bool, hangs: int) -> tuple[JobOutcome, list[str], list[Mapping[str, Any]]]:
+    """A job of which the first ``hangs`` drivers hang; its outcome, its events, and how the drivers ended."""
+    progress, events, exits = Idle(parse("")), list[str](), list[Mapping[str, Any]]()
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        events.append(event)
+        exits.extend([fields] if event == "driver.exited" else [])
+        progress.note(event, fields)
+
+    def start(number: int) -> Hanging:
+        if number > hangs:
+            progress.idle_seconds = lambda: 0.0  # type: ignore[method-assign]
+        return Hanging(f"driver:{number}", code=0 if number > hangs else None)
+
+    if fired:
+        record("fault.fired", {"action": "kill(driver)"})
+    supervisor = Supervisor(
+        start, lambda: True, lambda number: None, record, progress, 5.0, before_restart=lambda: events.append("dead")
+    )
+    return supervisor.run(), events, exits
+
+
+def test_a_driver_that_hangs_after_a_fault_is_ended_and_started_again() -> None:
+    outcome, events, exits = run_hanging(fired=True, hangs=HANGS)
+    assert outcome.finished
+    assert events.count("driver.hung") == events.count("dead") == HANGS
+    assert [one["code"] for one in exits] == [-9] * HANGS + [0]
+    assert all(one["planned"] for one in exits[:HANGS])
+
+
+def test_a_hang_is_stuck_only_after_its_restarts_hang_too() -> None:
+    outcome, events, exits = run_hanging(fired=True, hangs=99)
+    assert (outcome.finished, outcome.hung, outcome.error) == (False, True, "no progress for 5 s")
+    assert (events.count("driver.started"), events[-2:]) == (1 + HANGS, ["driver.gave_up", "driver.exited"])
+    assert len(exits) == 1 + HANGS
+
+
+def test_a_driver_that_hangs_before_any_fault_is_not_started_again() -> None:
+    outcome, events, _ = run_hanging(fired=False, hangs=99)
+    assert (outcome.hung, events.count("driver.started")) == (True, 1)
+
+
+@dataclass
+class Mortal:
+    """Drivers that are killed one after the other as soon as they run; the last one ends by itself."""
+
+    kills: int
+    started: list[float] = field(default_factory=list)
+    dead: bool = False
+    process: str = "local:1"
+
+    def start(self, number: int) -> Mortal:
+        self.started.append(time.monotonic())
+        self.dead = number > self.kills
+        return self
+
+    def holds(self, process: str | None) -> bool:
+        return not self.dead
+
+    def wait(self, timeout: float) -> int | None:
+        return (0 if len(self.started) > self.kills else -9) if self.dead else None
+
+    def alive(self) -> list[str]:
+        return [] if self.dead else [self.process]
+
+    def kill(self) -> str:
+        self.dead = True
+        return "killed"
+
+    def processor_seconds(self) -> float | None:
+        return None
+
+    terminate = pause = resume = kill
+
+
+def test_a_restart_is_delayed_only_after_the_end_that_asked_for_it() -> None:
+    drivers, progress = Mortal(kills=2), TrialProgress(parse(""))
+    delays = [0.3, 0.0]
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        if event == "driver.started" and delays:
+            threading.Timer(0.05, supervisor.kill, ("local:1", delays.pop(0))).start()
+
+    supervisor = Supervisor(drivers.start, lambda: not delays, lambda number: None, record, progress, deadline=30.0)
+    assert supervisor.run().finished
+    assert drivers.started[1] - drivers.started[0] >= 0.3
+    assert [one.restart_after for one in supervisor.incarnations] == [0.3, 0.0, 0.0]

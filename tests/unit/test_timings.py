@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onceproof.harness.timings import stages
+from onceproof.harness.trial.timings import stages
 
 EVENTS = [
     {"t": 1.0, "event": "driver.started"},

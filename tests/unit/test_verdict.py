@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from onceproof.assertions import (
     Evidence,
+    Expectation,
+    Glimpse,
     Guarantee,
     Open,
     Outcome,
@@ -25,6 +30,7 @@ from onceproof.assertions import (
     verdict_as_json,
     weakest,
 )
+from onceproof.assertions.storage import VERSION
 from paper_trial import (
     LANDED,
     PARTITION,
@@ -39,6 +45,7 @@ from paper_trial import (
     healthy,
     ids_of,
     killed_in_batch_1,
+    rows_with,
     strangers,
     verdict,
 )
@@ -290,6 +297,111 @@ def test_a_reading_that_failed_or_is_missing_is_inconclusive(readings: list[Read
     assert ("no such table" in found.reason) or ("two equal readings are needed" in found.reason)
 
 
+# --- a target that cannot be read any more ---
+
+UNREAD = [Reading(None, "sink mine.py failed in read: no such file"), Reading(None, "no such file")]
+
+
+@pytest.mark.parametrize("claim", ["exactly-once", "at-least-once", "at-most-once"])
+def test_a_target_that_a_fault_made_unreadable_leaves_no_guarantee(claim: str) -> None:
+    found = unread(claim=claim)
+    assert (found.outcome, found.guarantee, [one.kind for one in found.anomalies]) == (FAIL, NONE, ["unreadable"])
+    assert "no such file" in found.anomalies[0].causes[0]
+    assert "after kill(driver) at sink.commit:after[batch=1]" in found.anomalies[0].causes[0]
+
+
+def unread(
+    readings: list[Reading] = UNREAD, readable: bool = True, claim: str = "exactly-once", **more: Any
+) -> Verdict:
+    of = evidence(None, killed_in_batch_1(), LANDED, claim=claim, readings=readings)
+    return judge(replace(of, readable=readable, **more))
+
+
+def test_a_reading_with_rows_before_the_fault_shows_that_the_target_could_be_read() -> None:
+    reached = next(
+        number for number, event in enumerate(killed_in_batch_1().journal) if event["event"] == "fault.fired"
+    )
+    before = Glimpse(1, reached - 1, 0, 0, rows_with(ids_of(0)))
+    assert unread(readable=False, glimpses=[before]).outcome is FAIL
+    for proves_nothing in (
+        replace(before, event_index=reached + 1),
+        replace(before, rows=rows_with([])),
+        replace(before, rows=None, error="no such file"),
+    ):
+        assert unread(readable=False, glimpses=[proves_nothing]).outcome is INCONCLUSIVE
+
+
+def test_a_target_that_could_never_be_read_or_can_be_read_again_is_no_fault_of_the_sink() -> None:
+    assert unread(readable=False).outcome is INCONCLUSIVE
+    assert unread([UNREAD[0], Reading(ground_truth())]).outcome is INCONCLUSIVE
+
+
+def test_a_target_is_not_called_unreadable_without_a_fault_or_before_all_is_at_rest() -> None:
+    of = replace(evidence(None, healthy(), readings=UNREAD), readable=True)
+    assert judge(of).outcome is INCONCLUSIVE
+    assert unread(settlement=replace(of.settlement, unmet=["process local:9 still runs"])).outcome is INCONCLUSIVE
+    assert unread(broken=["postgres ended with exit code -9"]).outcome is INCONCLUSIVE
+
+
+# --- what a reader met in either reading ---
+
+
+@pytest.mark.parametrize("rows", [TWICE, PHANTOM, CORRUPTED], ids=["duplicated", "phantom", "corrupted"])
+def test_what_a_reader_got_wrongly_counts_in_the_first_of_both_readings_too(rows: pa.Table) -> None:
+    first, last = (landed(readings=[*pair]) for pair in ((Reading(rows), Reading(ground_truth())), [Reading(rows)] * 2))
+    assert first.outcome is FAIL
+    assert [(one.kind, one.count) for one in first.anomalies] == [(one.kind, one.count) for one in last.anomalies]
+
+
+def test_the_worse_of_both_readings_is_told() -> None:
+    for readings in ([TWICE, everything_and(BATCH_1[:2])], [everything_and(BATCH_1[:2]), TWICE]):
+        found = landed(readings=[Reading(rows) for rows in readings])
+        assert [(one.kind, one.count) for one in found.anomalies] == [("duplicated", len(BATCH_1))]
+
+
+# --- an environment that fails by itself ---
+
+DIED = ["broker 2 ended with exit code -9"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stuck": "TimeoutException", "input_committed": False},
+        {"hanging": LEFT},
+        {"rows": LESS},
+        {"stuck": "no progress for 90 s", "input_committed": False, "rows": LESS},
+    ],
+    ids=["stuck", "hanging", "lost", "no progress"],
+)
+def test_what_the_environments_own_death_may_have_caused_is_not_the_sinks(more: dict[str, Any]) -> None:
+    of = evidence(more.pop("rows", None), killed_in_batch_1(), LANDED, **more)
+    assert judge(of).outcome is FAIL
+    found = judge(replace(of, broken=DIED))
+    assert (found.outcome, found.guarantee, found.anomalies) == (INCONCLUSIVE, None, [])
+    assert "broker 2 ended with exit code -9" in found.reason
+
+
+def test_rows_that_a_reader_got_twice_count_whatever_died() -> None:
+    assert judge(replace(evidence(TWICE, killed_in_batch_1(), LANDED), broken=DIED)).outcome is FAIL
+
+
+# --- a reader that hides ---
+
+
+def test_rows_that_the_reader_hides_are_noted_and_break_nothing() -> None:
+    rows = len(ground_truth())
+    found = judge(replace(evidence(), raw={"table events": rows + 7, "table other": 0}))
+    assert found.outcome is PASS
+    assert list(found.notes) == [f"read() hides 7 of {rows + 7} rows (in the target lie: table events {rows + 7})"]
+    assert verdict_as_json(found)["notes"] == list(found.notes)
+
+
+@pytest.mark.parametrize("raw", [{}, {"table events": len(ground_truth())}, {"table events": 3}])
+def test_a_reader_that_gives_all_rows_or_more_hides_none(raw: dict[str, int]) -> None:
+    assert list(judge(replace(evidence(), raw=raw)).notes) == []
+
+
 # --- guarantees ---
 
 
@@ -416,10 +528,13 @@ KEPT: list[Callable[[], Evidence]] = [
     lambda: evidence(readings=[Reading(None, "no"), Reading(ground_truth())]),
     lambda: evidence(None, killed_in_batch_1(), fault("at(3s) -> kill(driver) then restart(driver, after=2s)")),
     lambda: evidence(None, through_the_partition(), CUT),
+    lambda: replace(evidence(), raw={"table events": 9999}, broken=DIED, readable=True),
 ]
 
 
-@pytest.mark.parametrize("make", KEPT, ids=["plain", "landed", "missed", "stuck", "unread", "moment", "partition"])
+@pytest.mark.parametrize(
+    "make", KEPT, ids=["plain", "landed", "missed", "stuck", "unread", "moment", "partition", "more"]
+)
 def test_a_run_that_was_kept_is_judged_the_same_again(make: Callable[[], Evidence], tmp_path: Path) -> None:
     save(make(), tmp_path)
     assert judge(load(tmp_path)) == judge(make())
@@ -442,12 +557,13 @@ def test_a_directory_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
     ("name", "content", "why"),
     [
         ("evidence.json", b"{", "damaged: .*line 1"),
-        ("evidence.json", b'{"version": 1}', "evidence.json lacks"),
+        ("evidence.json", b'{"version": %d}' % VERSION, "evidence.json lacks"),
         ("evidence.json", b'{"version": 99}', "version 99"),
         ("evidence.json", b"[]", "damaged"),
         ("evidence.json", b"\xff", "damaged"),
         ("truth.parquet", b"cut", "damaged"),
         ("truth.parquet", None, "damaged"),
+        ("input.parquet", None, "damaged"),
         ("reading-2.parquet", None, "damaged"),
         ("journal.jsonl", b'{"event": "x"}\n{"eve', "line 2 of journal.jsonl is no JSON"),
         ("journal.jsonl", b"[]\n", "line 1 of journal.jsonl is no event"),
@@ -471,3 +587,119 @@ def test_a_table_with_other_columns_is_a_damaged_run(tmp_path: Path) -> None:
     (tmp_path / "truth.parquet").write_bytes((tmp_path / "acks.parquet").read_bytes())
     with pytest.raises(ValueError, match=r"truth\.parquet has the columns id, partition, offset, committed"):
         load(tmp_path)
+
+
+WRITTEN = [
+    "evidence.json",
+    "truth.parquet",
+    "acks.parquet",
+    "reading-1.parquet",
+    "journal.jsonl",
+    "checkpoint/offsets/0",
+]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A run directory with a file of the checkpoint."""
+    (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "offsets" / "0").write_text("v1\n{}\n{}")
+    save(evidence(), tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_file_that_was_changed_afterwards_is_a_damaged_run(name: str, kept: Path) -> None:
+    load(kept)
+    content = (kept / name).read_bytes()
+    (kept / name).write_bytes(changed_but_readable(name, content))
+    with pytest.raises(ValueError, match=f"{name} is not (as it was written|what follows)|follows from"):
+        load(kept)
+
+
+def changed_but_readable(name: str, content: bytes) -> bytes:
+    if not name.endswith(".parquet"):
+        return content.replace(b" ", b"  ", 1) if name != "checkpoint/offsets/0" else content + b"\n"
+    table = pq.read_table(pa.BufferReader(content))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.slice(1), sink)
+    return bytes(sink.getvalue())
+
+
+def test_a_file_that_is_gone_or_came_later_is_a_damaged_run(kept: Path) -> None:
+    (kept / "reading-9.parquet").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"reading-9\.parquet was not there when the evidence was written"):
+        load(kept)
+    (kept / "reading-9.parquet").unlink()
+    (kept / "checkpoint" / "offsets" / "0").unlink()
+    with pytest.raises(ValueError, match="checkpoint/offsets/0 is missing"):
+        load(kept)
+
+
+def test_a_run_without_digests_is_damaged(kept: Path) -> None:
+    (kept / "SHA256SUMS").unlink()
+    with pytest.raises(ValueError, match="it has no SHA256SUMS"):
+        load(kept)
+
+
+def test_the_digests_are_those_that_sha256sum_checks(kept: Path) -> None:
+    found = subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=kept, capture_output=True, text=True)
+    assert (found.returncode, found.stdout.count(": OK")) == (0, 8), found
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b"])
+def test_a_mark_that_ends_lines_elsewhere_ends_none_in_the_journal(mark: str, tmp_path: Path) -> None:
+    paper = healthy().add("driver.leftover", processes=[f"a{mark}b"])
+    save(evidence(None, paper), tmp_path)
+    assert load(tmp_path).journal == paper.journal
+
+
+def test_a_fault_comes_back_from_its_run_directory_as_it_was(tmp_path: Path) -> None:
+    text = (
+        "sink.write:after[batch=1]#2 -> pause(driver) until batch.commit:after[batch=1] then delay(2s) with "
+        "hold(task.run:before[partition=1]); at(3s) -> stop(driver) then restart(driver, after=1s)"
+    )
+    faults = [fault(one) for one in text.split("; ")]
+    save(evidence(None, healthy(), *faults), tmp_path)
+    assert list(load(tmp_path).faults) == faults
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("truth.parquet", "truth.parquet is not what follows from the expectation and the input"),
+        ("input.parquet", "input.parquet is not what follows from the workload and the acknowledgements"),
+    ],
+)
+def test_a_truth_or_an_input_that_was_changed_afterwards_is_a_damaged_run(name: str, why: str, tmp_path: Path) -> None:
+    save(evidence(), tmp_path)
+    table = pq.read_table(tmp_path / name)
+    pq.write_table(table.slice(1), tmp_path / name)
+    with pytest.raises(ValueError, match=why):
+        load(tmp_path)
+
+
+def test_the_seed_that_is_stored_must_give_the_input_that_is_stored(tmp_path: Path) -> None:
+    save(evidence(), tmp_path)
+    file = tmp_path / "evidence.json"
+    file.write_text(file.read_text().replace('"seed": 3', '"seed": 4'))
+    with pytest.raises(ValueError, match=r"input\.parquet is not what follows from the workload"):
+        load(tmp_path)
+
+
+def test_a_stale_row_leaves_no_guarantee_but_only_once_the_job_has_come_to_rest() -> None:
+    latest = Expectation("SELECT * FROM input", latest=("key",))
+    right = ground_truth(latest)
+    older = next(row for row in ground_truth().to_pylist() if row not in right.to_pylist())
+    rows = [row for row in right.to_pylist() if row["key"] != older["key"]]
+    seen = pa.Table.from_pylist([older, *rows], schema=right.schema)
+    found = verdict(seen, expectation=latest)
+    assert (found.outcome, found.guarantee) == (FAIL, "none")
+    assert verdict(seen, expectation=latest, unmet=["a process still runs"]).outcome is INCONCLUSIVE
+
+
+def test_a_run_under_a_key_is_kept_with_it(tmp_path: Path) -> None:
+    kept = evidence(expectation=Expectation("SELECT * FROM input", latest=("key",), order="event_time"))
+    save(kept, tmp_path)
+    assert load(tmp_path).expectation == kept.expectation
+    assert judge(load(tmp_path)) == judge(kept)

@@ -2,10 +2,13 @@
 
 Which query and batch a task works for is in local properties of its job, which reach every executor; the run id is the
 job's group. A task outside a streaming batch is not reported. task.row and task.commit are those of the streaming write
-itself: a writer that foreachBatch's function opens by a batch write of its own is none of it.
+itself: a writer that foreachBatch's function opens by a batch write of its own is none of it. A writer's commit that
+calls the one it overrides is one commit, which is why a counter of the thread follows how deep it is in one.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from ..rule import Rule, Spot
 
@@ -31,7 +34,24 @@ _WRITER = "org.apache.spark.sql.connector.write.DataWriter"
 _FACTORY = "org.apache.spark.sql.execution.streaming.sources.MicroBatchWriterFactory"
 _WORKERS = "org.apache.spark.api.python.PythonWorkerFactory"
 
-_OWN_WRITER = 'linked("onceproof.writer", java.lang.Thread.currentThread()) == $0'
+_THREAD = "java.lang.Thread.currentThread()"
+_OWN_WRITER = f'linked("onceproof.writer", {_THREAD}) == $0'
+_COMMITS: tuple[tuple[str, str | None], ...] = (("task.commit", "before"), ("task.commit", "after"))
+
+
+def _depth(at: Literal["ENTRY", "EXIT"], change: str, variant: str) -> Rule:
+    """Keeps count of the calls of the writer's commit that a thread is in."""
+    return Rule(
+        phase=None,
+        edge=None,
+        side="executor",
+        spot=Spot(_WRITER, "commit()", at, interface=True),
+        fields={},
+        when=_OWN_WRITER,
+        variant=variant,
+        silent=f"{change}Counter({_THREAD})",
+        serves=_COMMITS,
+    )
 
 
 def _run(class_name: str, variant: str) -> tuple[Rule, Rule]:
@@ -52,8 +72,8 @@ RULES = (
         spot=Spot(_FACTORY, "createWriter(int,long)", "EXIT"),
         fields={},
         variant="writer of a streaming batch",
-        silent='link("onceproof.writer", java.lang.Thread.currentThread(), $!)',
-        serves=(("task.commit", "before"), ("task.commit", "after"), ("task.row", "before")),
+        silent=f'link("onceproof.writer", {_THREAD}, $!); deleteCounter({_THREAD})',
+        serves=(*_COMMITS, ("task.row", "before")),
     ),
     Rule(
         phase="task.row",
@@ -62,9 +82,9 @@ RULES = (
         spot=Spot(_ROWS, _NEXT, "ENTRY"),
         fields={**_IDENTITY, "row": "n"},
         bind=("n:int = incrementCounter($0)", _CURRENT),
-        when='({rows}) && linked("onceproof.writer", java.lang.Thread.currentThread()) == $0.dataWriter() && '
-        f"{_STREAMING}",
+        when=f'({{rows}}) && linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {_STREAMING}',
     ),
+    _depth("ENTRY", "increment", "commit of a writer begins"),
     Rule(
         phase="task.commit",
         edge="before",
@@ -72,8 +92,9 @@ RULES = (
         spot=Spot(_WRITER, "commit()", "ENTRY", interface=True),
         fields=_IDENTITY,
         bind=(_CURRENT,),
-        when=f"{_STREAMING} && {_OWN_WRITER}",
+        when=f"{_STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 1",
     ),
+    _depth("EXIT", "decrement", "commit of a writer ends"),
     Rule(
         phase="task.commit",
         edge="after",
@@ -81,7 +102,7 @@ RULES = (
         spot=Spot(_WRITER, "commit()", "EXIT", interface=True),
         fields=_IDENTITY,
         bind=(_CURRENT,),
-        when=f"{_STREAMING} && {_OWN_WRITER}",
+        when=f"{_STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 0",
     ),
     Rule(
         phase="task.worker",

@@ -1,14 +1,18 @@
-"""The probe in Python processes of the job: lines of the sink's own file are reported before they are executed.
+"""The probe in Python processes of the job: lines of the sink's own code are reported before they are executed.
+
+That is the sink's file and every module that is imported from its directory or a folder below it.
 
 It stands alone: standard library only, CPython 3.9 to 3.13. The interpreter imports it at its start, because its
 directory is in front of PYTHONPATH; when it has set itself up, it loads the sitecustomize that it shadows. Its settings
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
-ONCEPROOF_LINES, the sink's files (joined by os.pathsep), without which no code is traced; ONCEPROOF_LINE_FILTER
-(``file.py:42,file.py:57``), the only lines to report; ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of
-one driver has in its environment; ONCEPROOF_LEAN, for a quicker start.
+ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
+(``file.py:42,team/writer.py:57``), the only lines to report, by paths relative to the sink's directory;
+ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of one driver has in its environment; ONCEPROOF_LEAN,
+for a quicker start.
 
-A report is a line of text; the thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows. End of
-file means that the harness is gone: then nothing of the driver may go on writing, and all its processes are killed.
+A report is a line of text; the thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows, now or
+after the statement has been executed; that it was raised is reported (``event=probe.raised``). End of file means that
+the harness is gone: then nothing of the driver may go on writing, and all its processes are killed.
 """
 
 from __future__ import annotations
@@ -132,54 +136,102 @@ def _thread_name() -> str:
     return str(thread.name) if thread is not None else f"thread {_thread.get_ident()}"
 
 
+NOT_OURS = frozenset({"pyspark", "py4j", "site-packages", "dist-packages"})
+"""Folders whose code is none of the sink's, wherever they lie. faults/modules.py has the same."""
+
+
+class Tree:
+    """The sink's directory: which files belong to it, and what they are called there."""
+
+    def __init__(self, sink: str) -> None:
+        given = os.path.dirname(os.path.abspath(sink))
+        self._roots = tuple({os.path.join(root, ""): None for root in (given, os.path.realpath(given))})
+        installed = (os.path.dirname(os.__file__), os.path.dirname(__file__), sys.prefix, sys.base_prefix)
+        self._others = tuple(
+            os.path.join(place, "")
+            for path in installed
+            for place in (path, os.path.realpath(path))
+            if any(os.path.join(place, "").startswith(root) and os.path.join(place, "") != root for root in self._roots)
+        )
+
+    def name(self, filename: str) -> str | None:
+        """The path relative to the sink's directory, ``team/writer.py``; None for a file that is not the sink's."""
+        if filename.startswith("<"):
+            return None
+        path = os.path.abspath(filename)
+        return self._below(path) or self._below(os.path.realpath(path))
+
+    def _below(self, path: str) -> str | None:
+        for root in self._roots:
+            if path.startswith(root) and not path.startswith(self._others):
+                folders = path[len(root) :].split(os.sep)
+                theirs = any(folder in NOT_OURS or folder.startswith(".") for folder in folders[:-1])
+                return None if theirs else "/".join(folders)
+        return None
+
+
 class Lines:
     """Which code is the sink's own, and what happens at a line of it."""
 
-    def __init__(self, injector: Injector, files: list[str], only: frozenset[str] | None) -> None:
+    def __init__(self, injector: Injector, sink: str, only: frozenset[str] | None) -> None:
         self._injector = injector
-        self._files = frozenset(map(os.path.realpath, files))
+        self._tree = Tree(sink)
         self._only = only
-        self._known: dict[str, bool] = {}
+        self._names: dict[str, str | None] = {}
+
+    def name(self, filename: object) -> str | None:
+        """What the file of a co_filename is called in the sink's directory; None if it is not the sink's."""
+        if not isinstance(filename, str):
+            return None
+        if filename not in self._names:
+            self._names[filename] = self._tree.name(filename)
+        return self._names[filename]
 
     def has(self, filename: object) -> bool:
         """Whether code of this co_filename is the sink's."""
-        if not isinstance(filename, str):
-            return False
-        known = self._known.get(filename)
-        if known is None:
-            known = self._known[filename] = os.path.realpath(filename) in self._files
-        return known
+        return self.name(filename) is not None
 
     def function(self, code: CodeType) -> bool:
         """Whether this is the code of a function of the sink's; modules and class bodies run at import."""
         return bool(code.co_flags & OPTIMIZED) and self.has(code.co_filename)
 
     def wants(self, code: CodeType, line: int) -> bool:
-        return self._only is None or f"{os.path.basename(code.co_filename)}:{line}" in self._only
+        return self._only is None or f"{self.name(code.co_filename)}:{line}" in self._only
 
-    def reach(self, frame: FrameType, line: int) -> BaseException | None:
-        """Report the line and wait; the exception that it is to raise, if any."""
-        if self._importing(frame):
-            return None
+    def reach(self, frame: FrameType, line: int) -> Order | None:
+        """Report the line and wait; what it is to raise, if anything."""
+        if frame.f_globals.get("__name__") == "__main__" or self._importing(frame):
+            return None  # the job's own file may lie beside the sink
         code = frame.f_code
-        place = {"file": os.path.basename(os.path.realpath(code.co_filename)), "line": line, "function": code.co_name}
+        place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
         order = self._injector.tell({"phase": "line", **place})
         return None if order is None else self._ordered(order, place)
 
+    def raised(self, order: Order) -> None:
+        """The exception of the order is about to be raised: the fault is confirmed."""
+        self._injector.tell({"event": "probe.raised", "error": _class_name(order.error), **order.place})
+
+    def not_raised(self, order: Order, own: BaseException) -> None:
+        """The statement raised an exception of its own before it could be reported as failed."""
+        self._injector.tell({"event": "probe.not_raised", "error": _class_name(own), **order.place})
+
     def _importing(self, frame: FrameType) -> bool:
-        """Whether the function is called while the sink's module itself is being executed."""
+        """Whether the function is called while a module of the sink's is being imported."""
         caller = frame.f_back
         while caller is not None:
             if caller.f_code.co_name == "<module>" and self.has(caller.f_code.co_filename):
-                return True
+                return caller.f_globals.get("__name__") != "__main__"
             caller = caller.f_back
         return False
 
-    def _ordered(self, order: bytes, place: Mapping[str, Any]) -> BaseException:
-        """The exception of a JSON order; a RuntimeException where its class cannot be had, which is told."""
+    def _ordered(self, text: bytes, place: Mapping[str, Any]) -> Order:
+        """A JSON order; its exception is a RuntimeError where the class cannot be had, which is told."""
         import json
 
-        wish = json.loads(order)
+        wish = json.loads(text)
+        return Order(self._error(wish, place), place, bool(wish.get("after")))
+
+    def _error(self, wish: Mapping[str, Any], place: Mapping[str, Any]) -> BaseException:
         try:
             error = class_named(wish["error"])(wish["message"])
             if not isinstance(error, BaseException):
@@ -191,6 +243,103 @@ class Lines:
         return error
 
 
+class Order:
+    """What a line is to raise: before it is executed, or ``after`` its statement has been."""
+
+    def __init__(self, error: BaseException, place: Mapping[str, Any], after: bool) -> None:
+        self.error = error
+        self.place = place
+        self.after = after
+
+
+class Statement:
+    """A statement under way that is to be reported as failed once it has been executed.
+
+    It has been when the last of its calls has returned: the exception takes the place of what comes then, usually the
+    storing or dropping of the call's result, while the ``try`` or ``with`` around the statement is still in force. A
+    statement that calls nothing has been executed when the next one begins.
+    """
+
+    def __init__(self, frame: FrameType, order: Order) -> None:
+        self.order = order
+        self._code = frame.f_code
+        self._start = frame.f_lasti
+        self._last = last_call(frame.f_code, frame.f_lasti, statement_at(frame.f_code.co_filename, order.place["line"]))
+
+    def done(self, offset: int) -> bool:
+        """Whether the statement has been executed when its frame is about to execute the instruction at ``offset``."""
+        return offset > self._last or offset < self._start
+
+    def failed(self, error: BaseException, offset: int) -> bool:
+        """Whether the statement has raised ``error``; the end of an iteration inside it is no failure."""
+        import dis
+
+        if isinstance(error, (StopIteration, StopAsyncIteration)):
+            return dis.opname[self._code.co_code[offset]] not in ITERATING
+        return True
+
+
+ITERATING = frozenset({"FOR_ITER", "SEND", "YIELD_FROM", "YIELD_VALUE", "END_ASYNC_FOR"})
+CALLING = ITERATING | {
+    "BEFORE_WITH",
+    "BEFORE_ASYNC_WITH",
+    "SETUP_WITH",
+    "SETUP_ASYNC_WITH",
+    "RESUME",
+    "END_SEND",
+}
+"""Instructions that call something, besides those whose name begins with CALL."""
+LEAVING = frozenset({"POP_BLOCK", "PUSH_EXC_INFO", "WITH_EXCEPT_START", "CLEANUP_THROW"})
+"""Instructions that end a ``try`` or ``with``, or begin what is done when it has failed."""
+
+
+def last_call(code: CodeType, start: int, lines: range) -> int:
+    """The offset of the last instruction that calls something in a statement, else of its last instruction.
+
+    The statement is what follows ``start`` in ``lines``, up to the end of the ``try`` or ``with`` around it.
+    """
+    import dis
+
+    starts = dict(dis.findlinestarts(code))
+    line: int | None = None
+    last = called = start
+    for instruction in dis.get_instructions(code):
+        line = starts.get(instruction.offset, line)
+        if instruction.offset < start:
+            continue
+        if (line is not None and line not in lines) or (instruction.opname in LEAVING and instruction.offset > start):
+            break
+        last = instruction.offset
+        name, target = instruction.opname, instruction.argval
+        loops = name.startswith("JUMP") and isinstance(target, int) and start < target <= last
+        if (name.startswith("CALL") and "INTRINSIC" not in name) or name in CALLING or loops:
+            called = last
+    return called if called > start else last
+
+
+def statement_at(filename: str, line: int) -> range:
+    """The lines of the innermost statement at ``line``: of a compound one, those before its body."""
+    import ast
+
+    lines = range(line, line + 1)
+    try:
+        with open(filename, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return lines
+    for node in ast.walk(tree):  # from the outside in
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            body = getattr(node, "body", None)
+            end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+            lines = range(node.lineno, end + 1) if line <= end else lines
+    return lines
+
+
+def _class_name(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def class_named(name: str) -> Callable[[str], Any]:
     """``psycopg.OperationalError``; a name without dots is a builtin."""
     from importlib import import_module
@@ -200,32 +349,74 @@ def class_named(name: str) -> Callable[[str], Any]:
     return found
 
 
-def monitor(lines: Lines) -> None:
+class Monitoring:
     """Python 3.12 and later: line events of the sink's functions alone; all other code runs at full speed.
 
-    A callback that raises stays registered, so line events go on after a ``fail``.
+    A callback that raises stays registered, so line events go on after a ``fail``. While a statement is to fail after
+    its execution, the instructions of its code and all exceptions are events too.
     """
-    if sys.version_info >= (3, 12):
-        monitoring = sys.monitoring
-        tool = next(number for number in (3, 4, 5, 2, 1, 0) if monitoring.get_tool(number) is None)
 
-        def start(code: CodeType, offset: int) -> Any:
-            if lines.function(code):
-                monitoring.set_local_events(tool, code, monitoring.events.LINE)
-            return monitoring.DISABLE
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._statements: dict[FrameType, Statement] = {}
+        self._monitoring: Any = vars(sys)["monitoring"]
+        self._tool = next(number for number in (3, 4, 5, 2, 1, 0) if self._monitoring.get_tool(number) is None)
+        events = self._monitoring.events
+        self._monitoring.use_tool_id(self._tool, "onceproof")
+        for event, callback in (
+            (events.PY_START, self._start),
+            (events.LINE, self._line),
+            (events.INSTRUCTION, self._instruction),
+            (events.RAISE, self._raise),
+        ):
+            self._monitoring.register_callback(self._tool, event, callback)
+        self._monitoring.set_events(self._tool, events.PY_START)
 
-        def line(code: CodeType, number: int) -> Any:
-            if not lines.wants(code, number):
-                return monitoring.DISABLE
-            error = lines.reach(sys._getframe(1), number)
-            if error is not None:
-                raise error
-            return None
+    def _start(self, code: CodeType, offset: int) -> Any:
+        if self._lines.function(code):
+            self._monitoring.set_local_events(self._tool, code, self._monitoring.events.LINE)
+        return self._monitoring.DISABLE
 
-        monitoring.use_tool_id(tool, "onceproof")
-        monitoring.register_callback(tool, monitoring.events.PY_START, start)
-        monitoring.register_callback(tool, monitoring.events.LINE, line)
-        monitoring.set_events(tool, monitoring.events.PY_START)
+    def _line(self, code: CodeType, number: int) -> Any:
+        if not self._lines.wants(code, number):
+            return self._monitoring.DISABLE
+        frame = sys._getframe(1)
+        if frame in self._statements and self._statements[frame].done(frame.f_lasti):
+            self._fail(frame)
+        order = self._lines.reach(frame, number)
+        if order is not None and order.after:
+            self._statements[frame] = Statement(frame, order)
+            self._watch(code, True)
+        elif order is not None:
+            self._lines.raised(order)
+            raise order.error
+        return None
+
+    def _instruction(self, code: CodeType, offset: int) -> None:
+        frame = sys._getframe(1)
+        if frame in self._statements and self._statements[frame].done(offset):
+            self._fail(frame)
+
+    def _fail(self, frame: FrameType) -> None:
+        order = self._statements.pop(frame).order
+        self._watch(frame.f_code, False)
+        self._lines.raised(order)
+        raise order.error
+
+    def _raise(self, code: CodeType, offset: int, error: BaseException) -> None:
+        frame = sys._getframe(1)
+        if frame in self._statements and self._statements[frame].failed(error, offset):
+            order = self._statements.pop(frame).order
+            self._watch(code, False)
+            self._lines.not_raised(order, error)
+
+    def _watch(self, code: CodeType, on: bool) -> None:
+        """Have the instructions of ``code`` reported, and every exception: as long as a statement is under way."""
+        events = self._monitoring.events
+        others = any(frame.f_code is code for frame in self._statements)
+        local = events.LINE | events.INSTRUCTION if on or others else events.LINE
+        self._monitoring.set_local_events(self._tool, code, local)
+        self._monitoring.set_events(self._tool, events.PY_START | events.RAISE if self._statements else events.PY_START)
 
 
 class Tracing:
@@ -240,6 +431,7 @@ class Tracing:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._raising = _thread._local()
+        self._statements: dict[FrameType, Statement] = {}
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -285,14 +477,37 @@ class Tracing:
 
         return Tracer(self._line)
 
-    def _line(self, frame: FrameType, event: str, argument: object) -> None:
+    def _line(self, frame: FrameType, event: str, argument: Any) -> None:
+        if frame in self._statements:
+            self._go_on(frame, event, argument)
         if event != "line" or not self._lines.wants(frame.f_code, frame.f_lineno):
             return
-        error = self._lines.reach(frame, frame.f_lineno)
-        if error is not None:
-            frame.f_trace.frame = frame  # type: ignore[union-attr]
-            self._raising.error = error
-            raise error
+        order = self._lines.reach(frame, frame.f_lineno)
+        if order is not None and order.after:
+            self._statements[frame] = Statement(frame, order)
+            frame.f_trace_opcodes = True
+        elif order is not None:
+            self._raise(frame, order)
+
+    def _go_on(self, frame: FrameType, event: str, argument: Any) -> None:
+        """An event of a frame whose statement is to be reported as failed."""
+        statement = self._statements[frame]
+        if event in ("line", "opcode") and statement.done(frame.f_lasti):
+            self._end(frame)
+            self._raise(frame, statement.order)
+        if event == "exception" and statement.failed(argument[1], frame.f_lasti):
+            self._end(frame)
+            self._lines.not_raised(statement.order, argument[1])
+
+    def _end(self, frame: FrameType) -> None:
+        del self._statements[frame]
+        frame.f_trace_opcodes = False
+
+    def _raise(self, frame: FrameType, order: Order) -> None:
+        self._lines.raised(order)
+        frame.f_trace.frame = frame  # type: ignore[union-attr]
+        self._raising.error = order.error
+        raise order.error
 
 
 def prefer_installed() -> None:
@@ -353,13 +568,13 @@ def set_up(variables: Mapping[str, str]) -> None:
 
     hello()
     os.register_at_fork(after_in_child=hello)
-    files = [file for file in variables.get("ONCEPROOF_LINES", "").split(os.pathsep) if file]
-    if not files or role == "python-worker":
+    sink = variables.get("ONCEPROOF_LINES", "")
+    if not sink or role == "python-worker":
         return
     only = [line.strip() for line in variables.get("ONCEPROOF_LINE_FILTER", "").split(",") if line.strip()]
-    lines = Lines(injector, files, frozenset(only) or None)
+    lines = Lines(injector, sink, frozenset(only) or None)
     if sys.version_info >= (3, 12):
-        monitor(lines)
+        Monitoring(lines)
     else:
         Tracing(lines)
 

@@ -33,6 +33,12 @@ def kill(container: Container, what: str) -> str:
     return f"killed {what}, container {container.name} (exit code {state['ExitCode']})"
 
 
+def terminate(container: Container, what: str) -> str:
+    """SIGTERM to the container's main process, which the init process of the container hands on; not waited for."""
+    _ask(f"end of {what}", lambda: container.kill(signal="SIGTERM"))
+    return f"sent SIGTERM to {what}, container {container.name}"
+
+
 def start(container: Container, what: str) -> None:
     """Start a container that has ended, as it was. Raises EffectError."""
     _ask(f"start of {what}", container.start)
@@ -60,6 +66,16 @@ def state_of(container: Container) -> dict[str, Any]:
     _ask(f"look at {container.name}", container.reload)
     state: dict[str, Any] = container.attrs["State"]
     return state
+
+
+def processor_seconds(container: Container) -> float | None:
+    """Processor time of all processes since the container's start, from its control group; None if it has ended."""
+    try:
+        look = _ask(f"look at {container.name}", lambda: container.stats(stream=False, one_shot=True))
+        found = cast("dict[str, Any]", look)
+        return float(found["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
+    except (EffectError, KeyError):
+        return None
 
 
 def running(container: Container) -> bool:

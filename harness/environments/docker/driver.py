@@ -13,7 +13,7 @@ from docker.errors import DockerException
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
-from ...sweep import disk_errors
+from ...runtime.leftovers import disk_errors
 from ..base import EffectError, Unavailable
 from . import containers
 
@@ -51,8 +51,12 @@ class DockerDriver:
             return "killed nothing: no process was left"
         detail = containers.kill(self.container, "driver")
         if not self._ended.wait(containers.SECONDS):
-            raise EffectError(f"kill(driver): the end of container {self.container.name} was not noticed")
+            raise EffectError(f"the driver was not killed: the end of container {self.container.name} was not noticed")
         return detail
+
+    def terminate(self) -> str:
+        self._planned = True
+        return containers.terminate(self.container, "driver")
 
     def pause(self) -> str:
         return containers.pause(self.container, "driver")
@@ -62,6 +66,9 @@ class DockerDriver:
 
     def alive(self) -> list[str]:
         return [] if self._ended.is_set() else [self.process]
+
+    def processor_seconds(self) -> float | None:
+        return containers.processor_seconds(self.container)
 
     def out_of_memory(self) -> str | None:
         """How the engine ended the container by itself, if it did so for its memory; said once."""
@@ -108,7 +115,8 @@ def start_driver(
         "log": str(directory / "driver.log"),
     }
     with disk_errors():
-        place.mkdir(parents=True, exist_ok=True)
+        for each in (place.parent, place):  # not parents=True: see host.directory
+            each.mkdir(exist_ok=True)
         (place / START).write_text(json.dumps(document), encoding="utf-8")
     containers.start(container, "driver")
 

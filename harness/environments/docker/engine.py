@@ -11,8 +11,8 @@ import docker
 import psutil
 from docker.errors import APIError, DockerException
 
-from ... import processes
-from ...sweep import pid_namespace
+from ...runtime import processes
+from ...runtime.leftovers import pid_namespace
 from ..base import Unavailable
 from .remove import LABEL, remove
 

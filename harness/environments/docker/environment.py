@@ -15,11 +15,11 @@ from pathlib import Path
 
 from docker.models.containers import Container
 
-from ...guardian import Guardian
-from ...ports import LOOPBACK
-from ...sweep import disk_errors, state_directory, sweep
+from ...runtime.guardian import Guardian
+from ...runtime.leftovers import disk_errors, remove_leftovers, state_directory
+from ...runtime.ports import LOOPBACK
+from ..auxiliary import AuxiliaryProcess, start_auxiliary
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
-from ..beside import BesideProcess, start_beside
 from ..driver_start import EXECUTOR, DriverStart, parse_settings, trial_of
 from ..failure_log import FailureLog
 from ..host import Host, inherited
@@ -107,9 +107,9 @@ class DockerEnvironment:
             self._drivers.append(driver)
         return driver
 
-    def start_process(self, spec: ProcessSpec) -> BesideProcess:
+    def start_process(self, spec: ProcessSpec) -> AuxiliaryProcess:
         own = inherited() | {"ONCEPROOF_PLACE": "harness"}
-        return start_beside(self._host.guardian, spec, sys.executable, self._host.directory("tmp"), own)
+        return start_auxiliary(self._host.guardian, spec, sys.executable, self._host.directory("tmp"), own)
 
     def job_processes(self, trial: str | None = None) -> list[str]:
         """Drivers of the trial, and on the workers its executors with what is below them; what is below no executor
@@ -307,7 +307,7 @@ def on_held(options: DockerOptions, held: Held, lease: Callable[[], None]) -> Do
 
 def open_host(stack: ExitStack, name: str | None = None) -> Host:
     """A guardian with a state directory; ``name`` makes it findable. Raises Unavailable, FileExistsError."""
-    sweep()
+    remove_leftovers()
     guardian = Guardian.start(name or "docker")
     stack.callback(guardian.close)
     host = Host(guardian, state_directory(guardian, name))

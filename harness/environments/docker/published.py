@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...sweep import disk_errors
+from ...runtime.leftovers import disk_errors
 from ..base import Unavailable
 
 MOST_BYTES = 64 << 20

@@ -16,10 +16,10 @@ import psycopg
 from docker.models.containers import Container
 from psycopg.conninfo import make_conninfo
 
-from ... import processes
 from ...artifacts import Artifacts
-from ...ports import LOOPBACK
-from ...waiting import NotYet
+from ...runtime import processes
+from ...runtime.ports import LOOPBACK
+from ...runtime.waiting import NotYet
 from .. import server_settings
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered

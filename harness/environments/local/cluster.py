@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ... import processes
-from ...guardian import Child
 from ...java import Java
-from ...ports import LOOPBACK, Port
+from ...runtime import processes
+from ...runtime.guardian import Child
+from ...runtime.ports import LOOPBACK, Port
+from ...runtime.waiting import NotYet
 from ...spark import QUICK_START, SparkInstall
-from ...waiting import NotYet
 from ..base import Failure, Unavailable
 from ..driver_start import EXECUTORS
 from ..host import Host, inherited, wait_available

@@ -6,8 +6,8 @@ import shutil
 import signal
 from pathlib import Path
 
-from ... import processes
-from ...guardian import Child
+from ...runtime import processes
+from ...runtime.guardian import Child
 from ..base import EffectError
 from ..driver_start import DRIVER
 
@@ -34,16 +34,23 @@ class LocalDriver:
         try:
             killed = processes.end(self._machine)
         except processes.Survivor as error:
-            raise EffectError(f"kill(driver): {error}") from error
+            raise EffectError(f"the driver was not killed: {error}") from error
         if self._child.wait(REAP_SECONDS) is None:
-            raise EffectError(f"kill(driver): process {self._child.pid} was not reaped")
+            raise EffectError(f"the driver was not killed: process {self._child.pid} was not reaped")
         return f"killed {_listed(killed)}"
+
+    def terminate(self) -> str:
+        row = processes.look(self._child.pid)
+        if row is None or not row.alive or self._child.ended:
+            raise EffectError(f"the driver was not told to end: process {self._child.pid} is dead already")
+        processes.send(row, signal.SIGTERM)
+        return f"sent SIGTERM to {row}"
 
     def pause(self) -> str:
         try:
             return f"stopped {_listed(processes.freeze(self._machine))}"
         except processes.Survivor as error:
-            raise EffectError(f"pause(driver): {error}") from error
+            raise EffectError(f"the driver was not stopped: {error}") from error
 
     def resume(self) -> str:
         stopped = [row for row in self._machine(processes.table()) if row.state in processes.STOPPED]
@@ -51,6 +58,10 @@ class LocalDriver:
 
     def alive(self) -> list[str]:
         return [reference(row.pid) for row in self._machine(processes.table())]
+
+    def processor_seconds(self) -> float:
+        """Of the processes that live."""
+        return sum(row.used for row in self._machine(processes.table()))
 
     def discard(self) -> None:
         """Remove the driver's own files if nothing of it runs any more."""

@@ -10,15 +10,15 @@ from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from ... import processes
 from ...artifacts import Artifacts
-from ...guardian import MARK, Guardian
 from ...java import find_java
-from ...ports import LOOPBACK
+from ...runtime import processes
+from ...runtime.guardian import MARK, Guardian
+from ...runtime.leftovers import disk_errors, state_directory
+from ...runtime.ports import LOOPBACK
 from ...spark import spark_of
-from ...sweep import disk_errors, state_directory
+from ..auxiliary import AuxiliaryProcess, start_auxiliary
 from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
-from ..beside import BesideProcess, start_beside
 from ..driver_start import DRIVER, EXECUTOR, JOB, TRIAL, DriverStart, user_settings
 from ..failure_log import FailureLog
 from ..host import Host, inherited
@@ -74,9 +74,9 @@ class LocalEnvironment:
             self._drivers.append(driver)
         return driver
 
-    def start_process(self, spec: ProcessSpec) -> BesideProcess:
+    def start_process(self, spec: ProcessSpec) -> AuxiliaryProcess:
         own = inherited() | {"ONCEPROOF_PLACE": PLACE}
-        return start_beside(self._guardian, spec, self.python, self._host.directory("tmp"), own)
+        return start_auxiliary(self._guardian, spec, self.python, self._host.directory("tmp"), own)
 
     def job_processes(self, trial: str | None = None) -> list[str]:
         """Processes of any job, or of one trial's: those that say no trial are counted for every one.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...artifacts import Artifacts
-from ...guardian import Child
 from ...java import Java
-from ...ports import LOOPBACK, Port
+from ...runtime.guardian import Child
+from ...runtime.leftovers import disk_errors
+from ...runtime.ports import LOOPBACK, Port
+from ...runtime.waiting import NotYet
 from ...spark import QUICK_START
-from ...sweep import disk_errors
-from ...waiting import NotYet
 from ..base import EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
 from ..host import Host, added, inherited, tail, wait_available
@@ -88,9 +88,13 @@ class Broker:
 
         The log tells this incarnation from its predecessor, whose registration the metadata may still show.
         """
+        self.check_running()
+        return registered(self.number, self.address, added(self.host.log(self.part), self._log_start))
+
+    def check_running(self) -> None:
+        """Raises Unavailable if the process has ended: whoever waits for it to serve waits in vain."""
         if not self.running:
             raise Unavailable(f"{self.part} ended at its start: {tail(self.host.log(self.part), self._log_start)}")
-        return registered(self.number, self.address, added(self.host.log(self.part), self._log_start))
 
     def failure(self) -> Failure | None:
         """How the process ended, if nobody asked it to; said once."""
@@ -189,6 +193,8 @@ class KafkaCluster:
         return wait_available(broker.registered, START_SECONDS, f"{broker.part} to be registered")
 
     def _all_lead(self) -> bool | NotYet:
+        for broker in self.brokers.values():
+            broker.check_running()
         return all_lead(self.addresses, self.brokers)
 
     def _command(self) -> list[str]:

@@ -18,7 +18,7 @@ class LocalOptions:
     Raises ValueError, one line, for a value that is none of these.
     """
 
-    master: str = "local[2]"
+    master: str = "local[2,4]"
     brokers: int = 1
     lean: bool = True
     python: str = sys.executable

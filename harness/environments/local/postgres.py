@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import secrets
-import shutil
+import sys
 from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from ...guardian import Child, StartError, User
-from ...ports import LOOPBACK
-from ...sweep import disk_errors
+from ...runtime.guardian import Child, StartError, User
+from ...runtime.leftovers import disk_errors
+from ...runtime.ports import LOOPBACK
 from ..base import Failure, Unavailable
 from ..host import Host, inherited, wait_available
 from ..server_settings import postgres_options
@@ -23,7 +24,11 @@ INSTALLS = ("pginstall18", "pginstall")
 PART = "postgres"
 NOBODY = 65534
 START_SECONDS = 30.0
+COPY_SECONDS = 180.0
 
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+COPY = Path(__file__).with_name("copy_files.py")
 SETTINGS = Path(__file__).parents[1] / "postgres.settings"
 
 
@@ -93,19 +98,25 @@ class Postgres:
         )
 
     def _hand_over(self, directory: Path, user: int) -> Path:
-        """Copy the binaries to where ``user`` can read them, and give ``user`` the directory."""
+        """Copy the binaries to where ``user`` can read them, and give ``user`` the directory. Raises Unavailable."""
         install = installation()
-        copy = directory / WHEEL / install.name
-        with disk_errors():
-            shutil.copytree(install, copy, ignore=shutil.ignore_patterns("include"), dirs_exist_ok=True)
-            libraries = install.parent.with_name(f"{WHEEL}.libs")
-            if libraries.is_dir():
-                shutil.copytree(libraries, directory / libraries.name, dirs_exist_ok=True)
-        for path in (copy, *copy.rglob("*"), *(directory / libraries.name).rglob("*")):
-            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+        libraries = install.parent.with_name(f"{WHEEL}.libs")
+        copies = {install: directory / WHEEL / install.name}
+        if libraries.is_dir():
+            copies[libraries] = directory / libraries.name
+        words = [str(path) for pair in copies.items() for path in pair]
+        child = self.host.start(f"{PART} files", [sys.executable, "-I", "-S", str(COPY), *words], inherited())
+        code = child.wait(COPY_SECONDS)
+        if code != 0:
+            child.kill()
+            with disk_errors():
+                if code in DISK_ERRORS:
+                    raise OSError(code, os.strerror(code), str(directory))
+            how = f"after {COPY_SECONDS:g} s" if code is None else self.host.tail(f"{PART} files")
+            raise Unavailable(f"postgres's files are not copied to {directory}: {how}: set TMPDIR to another disk")
         self.host.state.chmod(0o711)
         os.chown(directory, user, user)
-        return copy
+        return copies[install]
 
     def _answer(self) -> str | None:
         if self.child is None or self.child.ended:

@@ -11,17 +11,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for_all
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from ... import processes
 from ...artifacts import Artifacts
-from ...guardian import Guardian
 from ...java import find_java
+from ...runtime import processes
+from ...runtime.guardian import Guardian
+from ...runtime.leftovers import remove_leftovers, state_directory
 from ...spark import spark_of
-from ...sweep import state_directory, sweep
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..host import Host
 from .cluster import StandaloneCluster
@@ -30,6 +31,8 @@ from .options import LocalOptions
 from .postgres import Postgres
 
 KNOWN = ("kafka", "postgres")
+ENDED_SECONDS = 3.0
+"""How long the close of an environment waits for starts that were under way."""
 
 
 class Services(Protocol):
@@ -74,7 +77,7 @@ class LocalServices:
     """Services that are processes of this one. ``name`` makes the state directory findable, for a holder."""
 
     def __init__(self, options: LocalOptions, name: str | None = None) -> None:
-        sweep()
+        remove_leftovers()
         self._options = options
         self.java = find_java()
         self.spark = spark_of(options.python)
@@ -84,6 +87,8 @@ class LocalServices:
             stack.callback(self.guardian.close)
             self.host = Host(self.guardian, state_directory(self.guardian, name))
             stack.callback(self.host.release_ports)
+            self._starts: list[Future[None]] = []
+            stack.callback(self._end_starts)
             self._stack = stack.pop_all()
         self._providing = threading.Lock()
         self.kafka: KafkaCluster | None = None
@@ -112,7 +117,23 @@ class LocalServices:
             starts.append(self._start_postgres)
         if self._options.standalone and self.cluster is None:
             starts.append(self._start_cluster)
-        _all_at_once(starts)
+        self._all_at_once(starts)
+
+    def _all_at_once(self, starts: list[Callable[[], None]]) -> None:
+        """Run all; on an error or an interrupt do not wait for the rest: the end of their processes ends them."""
+        pool = ThreadPoolExecutor(max(1, len(starts)), thread_name_prefix="start")
+        try:
+            futures = [pool.submit(start) for start in starts]
+            self._starts += futures
+            for future in futures:
+                future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _end_starts(self) -> None:
+        """Starts that are still under way write to the state directory, which is to be removed next."""
+        self.guardian.end_processes()
+        wait_for_all(self._starts, ENDED_SECONDS)
 
     def versions(self) -> dict[str, str]:
         found = {
@@ -211,16 +232,6 @@ class LocalServices:
         if number not in self._brokers().brokers:
             raise EffectError(f"there is no broker {number}: there are 1 to {len(self._brokers().brokers)}")
         return self._brokers().brokers[number]
-
-
-def _all_at_once(starts: list[Callable[[], None]]) -> None:
-    """Run all; on an error or an interrupt do not wait for the rest: the end of their processes ends them."""
-    pool = ThreadPoolExecutor(max(1, len(starts)), thread_name_prefix="start")
-    try:
-        for future in [pool.submit(start) for start in starts]:
-            future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _version_of(python: str) -> str:

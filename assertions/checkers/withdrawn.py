@@ -1,0 +1,111 @@
+"""Withdrawn: a reader met a row while the job was under way that is gone at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..causes import first_sentences, hand_over_story
+from ..glimpses import listed, newest, truth_until
+from ..model import Anomaly, Evidence, Glimpse
+from ..relations import locate, select
+from ..sql import equal
+from ._records import distinct, first_records, place
+
+GONE = """
+WITH met AS (SELECT {columns}, {number} AS reading, count(*) AS seen FROM glimpse GROUP BY ALL),
+kept AS (SELECT {columns}, count(*) AS kept FROM observed GROUP BY ALL)
+SELECT {met}, met.reading, met.seen, coalesce(kept.kept, 0) AS kept
+FROM met LEFT JOIN kept ON {same} WHERE met.seen > coalesce(kept.kept, 0)
+"""
+
+WORST = """
+SELECT {columns}, min(reading) AS reading, max(seen) AS seen, any_value(kept) AS kept FROM gone GROUP BY {columns}
+"""
+
+NOT_REPLACED = """
+SELECT g.* FROM gone g
+WHERE NOT EXISTS (SELECT 1 FROM right_then r WHERE {same_row}) OR NOT EXISTS (SELECT 1 FROM observed o WHERE {same_key})
+"""
+
+
+def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
+    """Each row that a reading under way showed is there at the end as often as then.
+
+    Where only further copies of rows are gone, the reader met duplicates. A row of which nothing is left leaves no
+    guarantee. Where rows have a key, a newer version may have taken the place of one that was right then.
+    """
+    found = _gone(observed, evidence)
+    if not found.num_rows:
+        return None
+    located = locate(found, evidence)
+    batches = distinct(located, "batch")
+    vanished = pc.sum(pc.equal(found["kept"], 0)).as_py()
+    return Anomaly(
+        kind="withdrawn",
+        count=pc.sum(pc.subtract(found["seen"], found["kept"])).as_py(),
+        records=[_record(row, evidence) for row in first_records(located)],
+        batches=batches,
+        partitions=distinct(located, "partition"),
+        causes=first_sentences(batches, (_cause(batch, located, evidence) for batch in batches))
+        or [_sentence(located, evidence)],
+        like=None if vanished else "duplicated",
+    )
+
+
+def _gone(observed: pa.Table, evidence: Evidence) -> pa.Table:
+    """Rows with the first ``reading`` that had more of them than there are, how many it had, and how many are kept."""
+    found = [
+        _replaced_left_out(_gone_since(glimpse, observed), observed, glimpse, evidence)
+        for glimpse in evidence.glimpses
+        if glimpse.rows is not None
+    ]
+    if not found:
+        return pa.table({"kept": pa.array([], pa.int64())})
+    return select(WORST.format(columns=listed(observed.column_names)), gone=pa.concat_tables(found))
+
+
+def _gone_since(glimpse: Glimpse, observed: pa.Table) -> pa.Table:
+    names = observed.column_names
+    statement = GONE.format(
+        columns=listed(names),
+        met=", ".join(f'met."{name}"' for name in names),
+        same=equal("met", "kept", names),
+        number=glimpse.number,
+    )
+    return select(statement, glimpse=glimpse.rows, observed=observed)
+
+
+def _replaced_left_out(gone: pa.Table, observed: pa.Table, glimpse: Glimpse, evidence: Evidence) -> pa.Table:
+    if not evidence.expectation.latest or not gone.num_rows:
+        return gone
+    batch = newest(glimpse)
+    before = [truth_until(evidence, one) for one in {glimpse.committed, batch, batch - 1 if batch else None}]
+    statement = NOT_REPLACED.format(
+        same_row=equal("r", "g", observed.column_names), same_key=equal("o", "g", evidence.expectation.latest)
+    )
+    return select(statement, gone=gone, observed=observed, right_then=pa.concat_tables(before))
+
+
+def _record(row: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
+    return place(row, evidence.expectation.identity) | {
+        "expected": row["seen"],
+        "seen": row["kept"],
+        "reading": row["reading"],
+    }
+
+
+def _cause(batch: int, located: pa.Table, evidence: Evidence) -> str:
+    of_batch = located.filter(pc.equal(located["batch"], batch))
+    return f"{hand_over_story(batch, evidence)}; {_sentence(of_batch, evidence)}"
+
+
+def _sentence(rows: pa.Table, evidence: Evidence) -> str:
+    vanished = pc.sum(pc.equal(rows["kept"], 0)).as_py()
+    first = pc.min(rows["reading"]).as_py()
+    at = next(glimpse.at for glimpse in evidence.glimpses if glimpse.number == first)
+    what = f"{vanished} rows that are gone" if vanished else f"further copies of {rows.num_rows} rows that are gone"
+    return f"a reader met {what} at the end (reading {first}, {at})"

@@ -1,0 +1,46 @@
+"""An error was raised in the stopped thread: it gets through to the engine, or the sink swallows it."""
+
+from __future__ import annotations
+
+from ..journal import is_at, points
+from ..model import Event
+from ..traces import Found, Struck
+from ._tasks import named
+
+
+def check(struck: Struck) -> Found:
+    """The driver ends, or a task is attempted again. Or the batch goes on as if nothing had been: then the error was
+    swallowed, which is evidence too, and the rows decide."""
+    required, seen = "the engine sees the error, or the sink swallows it", _engine_saw(struck)
+    swallowed = "swallowed by the sink: neither the driver nor a task failed of it"
+    return Found(required, seen or swallowed, swallowed=seen is None)
+
+
+def _engine_saw(struck: Struck) -> str | None:
+    """The first thing after the error that shows that it got through; None if the batch went on as if nothing had been.
+
+    What comes after the batch's end, or after a planned kill, is not of this error.
+    """
+    for event in struck.journal[struck.fired_at + 1 :]:
+        if event["event"] == "driver.exited":
+            saw = f"the driver ended with code {event.get('code')}: {event.get('error') or 'no exception found'}"
+            return None if event.get("planned") or event.get("code") == 0 else saw
+        if event["event"] == "point" and event.get("batch") == struck.batch and struck.batch is not None:
+            if is_at(event, "sink.write", "after") or is_at(event, "batch.commit"):
+                return None
+            if event.get("attempt", -1) > _attempt_before(struck, event):
+                return f"attempt {event['attempt']} of {named(event)} ran afterwards"
+            if is_at(event, "sink.write", "before") and event.get("run") != struck.point.get("run"):
+                return f"run {event.get('run')} handed batch {struck.batch} over again"
+    return None
+
+
+def _attempt_before(struck: Struck, task: Event) -> int:
+    """The highest attempt of the same task that was seen before the error; a first attempt afterwards is no second."""
+    seen = [
+        event["attempt"]
+        for index, event in points(struck.journal)
+        if index < struck.fired_at and "attempt" in event
+        if all(event.get(name) == task.get(name) for name in ("batch", "partition", "stage", "process"))
+    ]
+    return max(seen, default=0)

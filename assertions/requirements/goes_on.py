@@ -1,0 +1,100 @@
+"""A process or a thread was stopped for a time: it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..journal import is_at, points
+from ..model import Event
+from ..traces import Found, Struck
+
+APART = ("executor", "broker", "python-sink")
+"""Roles of processes that may run apart from the driver."""
+
+
+def check(struck: Struck) -> Found:
+    """The very process that was stopped reports afterwards; a driver that has nothing more to report ends by itself.
+
+    All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns.
+    """
+    required, start = "the same process goes on", struck.confirmed_at
+    process = _stopped(struck)
+    for _, event in points(struck.journal, start):
+        if _is_of(event, process, struck):
+            return Found(required, f"{event.get('process')} reported {event.get('phase')} afterwards")
+    end = _own_end(struck, process, start) if _is_a_driver(struck, process) else None
+    return Found(required, end, None if end else f"{process} reported nothing afterwards")
+
+
+def _stopped(struck: Struck) -> str | None:
+    """The process that was stopped, as the harness names it (``process.resumed``), else that of the stopped thread."""
+    between = enumerate(struck.journal[: struck.confirmed_at])
+    named = [
+        str(event["process"])
+        for index, event in between
+        if index > struck.fired_at and event["event"] == "process.resumed" and event["target"] == struck.action.target
+    ]
+    return named[-1] if named else struck.point.get("process") or struck.process
+
+
+def _is_of(event: Event, process: str | None, struck: Struck) -> bool:
+    """Whether a report is of the stopped process, of the same driver, or of the task that the stopped worker serves."""
+    if process is not None and event.get("process") == process:
+        return True
+    if struck.action.target == "worker":
+        return _is_end_of(event, struck.point)
+    if not _is_a_driver(struck, process) or event.get("role") in APART:
+        return False
+    run = event.get("run")
+    return run is not None and _incarnation_of("run", run, struck.journal) == _incarnation(struck, process)
+
+
+def _is_end_of(event: Event, task: Mapping[str, object]) -> bool:
+    same = "task" in task and all(event.get(name) == task.get(name) for name in ("process", "task", "attempt"))
+    return same and (is_at(event, "task.run", "after") or is_at(event, "task.commit"))
+
+
+def _is_a_driver(struck: Struck, process: str | None) -> bool:
+    """Whether the driver was stopped, or a thread in one of its processes."""
+    if struck.action.target is not None:
+        return struck.action.target == "driver"
+    own = {event.get("process") for _, event in points(struck.journal) if event.get("role") not in APART}
+    return process in own or str(struck.point.get("role")).startswith("python")
+
+
+def _own_end(struck: Struck, process: str | None, start: int) -> str | None:
+    """How the driver that had been stopped ended: another driver's end says nothing of it.
+
+    One that was replaced may see that on its first step, and end with an error: it has gone on.
+    """
+    stopped = _incarnation(struck, process)
+    for index, event in enumerate(struck.journal):
+        if index >= start and event["event"] == "driver.exited" and event.get("incarnation") == stopped:
+            replaced = any(one > stopped for one in _started(struck.journal[:index]))
+            if replaced and not event.get("planned"):
+                return f"the driver that had been replaced ended by itself with code {event.get('code')} afterwards"
+            return "the driver ended cleanly afterwards" if event.get("code") == 0 else None
+    return None
+
+
+def _incarnation(struck: Struck, process: str | None) -> int:
+    """The driver that was stopped, by its process, else by the run or the process of the stopped thread."""
+    for event in struck.journal:
+        if event["event"] == "driver.started" and event["process"] == process:
+            return int(event["incarnation"])
+    name, value = ("run", struck.point["run"]) if "run" in struck.point else ("process", process)
+    return min(_incarnation_of(name, value, struck.journal), _newest(struck.journal[: struck.fired_at]))
+
+
+def _incarnation_of(name: str, value: object, journal: Sequence[Event]) -> int:
+    """The newest driver when this run or process was first heard of."""
+    first = next((index for index, event in points(journal) if event.get(name) == value), len(journal))
+    return _newest(journal[:first])
+
+
+def _newest(journal: Sequence[Event]) -> int:
+    return max(_started(journal), default=1)
+
+
+def _started(journal: Sequence[Event]) -> list[int]:
+    return [event["incarnation"] for event in journal if event["event"] == "driver.started"]

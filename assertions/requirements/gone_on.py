@@ -1,0 +1,32 @@
+"""A driver ended after the batch was in the commit log: the next one goes on behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import Event
+from ..traces import Found, Struck
+
+REPLAY = True
+
+
+def check(struck: Struck) -> Found:
+    """The batch never comes again, and the next one does by a new run, or that has nothing left to do."""
+    start, batch = struck.confirmed_at, struck.batch
+    assert batch is not None  # declared with in_batch
+    required = (
+        f"batch {batch} is never handed over again, and batch {batch + 1} is by the new run, or that ends cleanly"
+    )
+    if struck.new_hand_overs(start, batch):
+        return Found(required, None, f"batch {batch} was handed over again though it was committed")
+    for hand_over in struck.new_hand_overs(start, batch + 1):
+        return Found(required, f"run {hand_over.run} ({hand_over.process}) went on with batch {batch + 1}")
+    for _, event in struck.new_points(start):
+        if _clean_end(struck.journal, start):
+            by = f"run {event['run']} ({event.get('process')})"
+            return Found(required, f"{by} had nothing left to do and ended cleanly")
+    return Found(required, None, "no other run went on or ended cleanly")
+
+
+def _clean_end(journal: Sequence[Event], start: int) -> bool:
+    return any(event["event"] == "driver.exited" and event.get("code") == 0 for event in journal[start:])

@@ -1,0 +1,201 @@
+"""The ground truth: what a job's expectation, in SQL, makes of the input; computed by DuckDB, without Spark.
+
+The expectation is one SELECT over the table ``input``, which has the committed records, each once, with their place::
+
+    id bigint, key text, value double, event_time timestamp (UTC), payload text,
+    partition int, source_offset bigint, batch bigint (null: the job has planned no batch with it)
+
+The rows that must come out have the columns of its result but for the places (``partition``, ``source_offset``,
+``batch``), which say where a row comes from, and in which order. All times are UTC.
+
+>>> from onceproof.assertions import Workload
+>>> stored = planned_input(Workload(seed=7, rows=24))
+>>> truth(Expectation("SELECT * FROM input WHERE partition = 1"), stored).column_names
+['id', 'key', 'value', 'event_time', 'payload']
+>>> truth(Expectation("SELECT key, count(*) AS events FROM input GROUP BY key", key=("key",)), stored).column_names
+['key', 'events']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .model import ROW_SCHEMA, Evidence, Expectation
+from .places import PLACES, batch_table
+from .sql import equal, quoted, select
+from .workload import Workload, committed_rows
+
+INPUT_SCHEMA = pa.schema([*ROW_SCHEMA, ("partition", pa.int32()), ("source_offset", pa.int64()), ("batch", pa.int64())])
+
+PROVENANCE = ("partition", "source_offset", "batch")
+
+RESERVED = ("offset", "committed", "seen", "surplus")
+"""Names that the checkers' own columns have."""
+
+ARRIVAL = ("batch", "source_offset")
+
+INPUT = f"""
+SELECT {", ".join(f"r.{quoted(name)}" for name in ROW_SCHEMA.names)}, p.partition, p."offset" AS source_offset, p.batch
+FROM rows r JOIN ({PLACES}) p ON r.id = p.id
+ORDER BY p.batch NULLS LAST, p.partition, p."offset"
+"""
+
+
+class ExpectationError(ValueError):
+    """An expectation that gives no ground truth: one line naming what is wrong and the mend."""
+
+
+def input_table(workload: Workload, acks: pa.Table, batches: Mapping[int, Mapping[int, tuple[int, int]]]) -> pa.Table:
+    """The table ``input`` (INPUT_SCHEMA): the workload's committed rows where ``acks`` (ACK_SCHEMA) says that they lie.
+
+    ``batches`` as in :class:`Evidence`.
+    """
+    found = select(INPUT, rows=committed_rows(workload), acks=acks, batches=batch_table(batches))
+    return found.cast(INPUT_SCHEMA).combine_chunks()
+
+
+def planned_input(workload: Workload) -> pa.Table:
+    """The input as it will be where nobody else writes to the topic and Spark cuts the batches as planned."""
+    return input_table(workload, workload.planned_acks(), workload.batch_bounds())
+
+
+def truth(expectation: Expectation, stored: pa.Table) -> pa.Table:
+    """The rows that a reader must get, from the table ``stored`` (INPUT_SCHEMA).
+
+    Columns are int64, double, timestamp (microseconds, UTC) and text. Under a sink's KEY only one version of each key
+    is left: the last arrival by (batch, source_offset), or one of those with the greatest ORDER.
+    Raises ExpectationError.
+    """
+    found = versions(expectation, stored)
+    if expectation.latest:
+        found = select(_latest(expectation, found), versions=found)
+    return found.select([name for name in found.column_names if name not in PROVENANCE])
+
+
+def truth_until(expectation: Expectation, stored: pa.Table, batch: int) -> pa.Table:
+    """The truth over the input of the batches up to ``batch``, itself included; below 0 there are none."""
+    until = pc.fill_null(pc.less_equal(stored["batch"], batch), False)
+    return truth(expectation, stored.filter(until))
+
+
+def versions(expectation: Expectation, stored: pa.Table) -> pa.Table:
+    """All rows of the expectation's result, with the places that it has: without a sink's KEY those of the truth, else
+    every version of each key. Raises ExpectationError."""
+    import duckdb  # see sql.select
+
+    try:
+        found = select(expectation.sql, input=stored)
+    except duckdb.Error as error:
+        raise ExpectationError(f"the expectation is no SQL that DuckDB runs: {_first_line(error)}") from None
+    _check_columns(expectation, found.column_names)
+    return pa.table({name: _plain(name, found[name]) for name in found.column_names})
+
+
+def truth_schema(expectation: Expectation) -> pa.Schema:
+    """The columns of the truth. Raises ExpectationError."""
+    return truth(expectation, INPUT_SCHEMA.empty_table()).schema
+
+
+def check_expectation(expectation: Expectation, workload: Workload) -> pa.Schema:
+    """The columns of the truth; ExpectationError if it would not be one for ``workload``."""
+    stored = planned_input(workload)
+    found = versions(expectation, stored)
+    if not found.num_rows:
+        raise ExpectationError("the expectation gives no row of this workload: nothing could be lost")
+    for column in expectation.identity:
+        if found[column].null_count:
+            raise ExpectationError(
+                f"column {column!r} of the expectation's result is null in places: a key is never null"
+            )
+    keys = found.group_by(list(expectation.key)).aggregate([]).num_rows
+    if keys < found.num_rows:
+        named = ", ".join(expectation.key)
+        raise ExpectationError(
+            f"the expectation gives {found.num_rows} rows, but only {keys} with a {named} of their own: name the "
+            "columns that tell its rows apart in its first line, as in: -- key: customer, day"
+        )
+    return truth(expectation, stored).schema
+
+
+def all_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
+    """What any reader may have been right to get at some time: the truth, or under a sink's KEY all versions."""
+    return versions(evidence.expectation, evidence.input) if evidence.expectation.latest else truth_table
+
+
+def right_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
+    """What a reader may get now: the truth and, under a sink's ORDER, the other versions that are equal in it."""
+    expectation = evidence.expectation
+    if not expectation.latest or not expectation.order:
+        return truth_table
+    same = equal("v", "t", [*expectation.latest, expectation.order])
+    names = ", ".join(f"v.{quoted(name)}" for name in truth_table.column_names)
+    statement = f"SELECT {names} FROM versions v JOIN truth t ON {same}"
+    return select(statement, versions=all_versions(truth_table, evidence), truth=truth_table)
+
+
+def _latest(expectation: Expectation, found: pa.Table) -> str:
+    """The statement that leaves one version of each key. Ties are broken by arrival, then by all that a row says."""
+    arrival = [f"{quoted(name)} DESC NULLS FIRST" for name in ARRIVAL if name in found.column_names]
+    order = [f"{quoted(expectation.order)} DESC NULLS LAST"] if expectation.order else []
+    rest = [quoted(name) for name in found.column_names if name not in ARRIVAL]
+    key = ", ".join(quoted(name) for name in expectation.latest or ())
+    turn = f"row_number() OVER (PARTITION BY {key} ORDER BY {', '.join([*order, *arrival, *rest])})"
+    by = ", ".join(quoted(name) for name in found.column_names)
+    return f"SELECT * FROM versions QUALIFY {turn} = 1 ORDER BY {by}"
+
+
+def _check_columns(expectation: Expectation, names: list[str]) -> None:
+    shown = ", ".join(names)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise ExpectationError(
+            f"the expectation's result has two columns {twice!r}: give one of them another name (AS)"
+        )
+    for name in names:
+        if name in RESERVED:
+            raise ExpectationError(
+                f"the expectation's result has a column {name!r}, which we use: call it otherwise (AS)"
+            )
+    for name in expectation.key:
+        if name not in names or name in PROVENANCE:
+            raise ExpectationError(
+                f"the expectation's result has no column {name!r} to tell its rows apart, but {shown}: select it, or "
+                "name the columns that do in its first line, as in: -- key: customer, day"
+            )
+    for word, wanted in (
+        ("KEY", expectation.latest or ()),
+        ("ORDER", (expectation.order,) if expectation.order else ()),
+    ):
+        for name in wanted:
+            if name not in names or name in PROVENANCE:
+                raise ExpectationError(f"the sink's {word} names column {name!r}, but rows have {shown}")
+    if expectation.latest and not expectation.order and not set(ARRIVAL) <= set(names):
+        raise ExpectationError(
+            f"the sink's KEY asks for the last arrival of each key, but the expectation's result has only {shown}: "
+            "select batch and source_offset too, or declare the sink's ORDER"
+        )
+
+
+def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as one of the four types that rows are compared by."""
+    kind = column.type
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return column.cast(pa.string())
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        zone = getattr(kind, "tz", None)
+        return (column.cast(pa.timestamp("us", "UTC")) if zone else column).cast(pa.timestamp("us"))
+    raise ExpectationError(
+        f"column {name!r} of the expectation's result is of type {kind}: "
+        "cast it to BIGINT, DOUBLE, TIMESTAMP or VARCHAR"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split("\n\n")[0].split())

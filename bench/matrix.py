@@ -1,0 +1,92 @@
+"""Certifies every reference sink and every broken one, and prints what each came to: ``make matrix``.
+
+A broken sink's sweep ends at its first failed point. With a directory that an earlier run was cut short in, finished
+sinks are not certified again and the others go on: ``make matrix DIRECTORY=.onceproof/matrix``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.rejudge import stored_certificate
+from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.sinks import reference_sinks
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sink, what it should come to, and what it came to."""
+
+    sink: str
+    broken: bool
+    certificate: Certificate
+
+    @property
+    def right(self) -> bool:
+        """A correct sink keeps its claim, a broken one fails, and neither in its reference run."""
+        expected = "fail" if self.broken else "pass"
+        return self.certificate.verdict == expected and self.certificate.reference.verdict == "pass"
+
+    def cells(self) -> list[str]:
+        certificate = self.certificate
+        failed = next((point for point in certificate.points if point.verdict == "fail"), None)
+        found = ", ".join(f"{kind} {count}" for kind, count in failed.anomalies.items()) if failed else ""
+        return [
+            self.sink,
+            certificate.claim,
+            certificate.verdict,
+            certificate.guarantee or "-",
+            f"{certificate.coverage.run} of {certificate.coverage.points}",
+            failed.plan if failed else "",
+            found,
+            f"{certificate.seconds / 60:.1f}",
+        ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, default=Path(".onceproof") / "matrix")
+    parser.add_argument("--profile", default="standard", choices=("quick", "standard", "full"))
+    parser.add_argument("sinks", nargs="*", help="names; all by default")
+    arguments = parser.parse_args()
+    console = Console(stderr=True)
+    lines = []
+    with Session(EnvironmentOptions(runs=arguments.directory / "runs")) as session:
+        for path in reference_sinks():
+            if arguments.sinks and path.stem not in arguments.sinks:
+                continue
+            broken = path.parent.name == "broken"
+            line = Line(path.stem, broken, _certified(session, path, broken, arguments.directory, arguments.profile))
+            expected = "as expected" if line.right else "NOT as expected"
+            console.print(f"{line.sink} {expected}: {line.certificate.summary}")
+            lines.append(line)
+    table = Table("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes")
+    for line in lines:
+        table.add_row(*line.cells())
+    Console(width=200).print(table)
+    false_passes = [line.sink for line in lines if line.broken and not line.right]
+    false_alarms = [line.sink for line in lines if not line.broken and not line.right]
+    print(f"broken sinks that were not found: {', '.join(false_passes) or 'none'}")
+    print(f"correct sinks that did not pass: {', '.join(false_alarms) or 'none'}")
+    return 1 if false_passes or false_alarms else 0
+
+
+def _certified(session: Session, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:
+    place = (directory / path.stem).resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    stored = stored_certificate(place)
+    if stored is not None and (stored.verdict == "fail" or stored.coverage.run == stored.coverage.points):
+        return stored
+    wanted = Wanted(profile=profile, fail_fast=broken)  # type: ignore[arg-type]
+    return certify(session, Request(str(path)), place, wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""SIGTERM, as a cluster's manager sends it when it takes a machine away: an end in an orderly way, or not."""
+
+from __future__ import annotations
+
+from ...plans import Action
+from ..capabilities import Scene
+from ..declarations import ActionSpec
+from ..replays import OF_A_DRIVER
+
+SECONDS = 30.0
+"""Within which nothing of the driver may run any more: YARN and Kubernetes send SIGKILL after 30 s or less."""
+
+
+def act(action: Action, scene: Scene) -> str:
+    return scene.machines.terminate(str(action.target), scene.point, restart_after=scene.restart_after)
+
+
+def end(action: Action, scene: Scene) -> str:
+    return scene.machines.await_death(str(action.target), scene.point, SECONDS)
+
+
+ACTION = ActionSpec(
+    name="stop",
+    meaning="SIGTERM to the driver's main process; the stopped thread then goes on, and the driver's Python and JVM "
+    "shut down in an orderly way or not; all of it must have ended within 30 s, and its supervisor restarts it at once",
+    example="sink.write:before[batch=1] -> stop(driver)",
+    act=act,
+    end=end,
+    lets_go=True,
+    runs_on=True,
+    requires=OF_A_DRIVER,
+    targets=("driver",),
+    counts_as="kill",
+)

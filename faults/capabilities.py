@@ -1,0 +1,88 @@
+"""What an action can do: to machines and their processes, to the network, and to the thread that is stopped.
+
+The harness implements :class:`Machines` and :class:`Network` for its environments; the injector has the thread. Each
+effect returns what was done in a few words once it is confirmed, and raises if it failed.
+
+``target`` is ``driver``, ``executor``, ``worker``, ``node`` or ``broker``. ``point`` is the report at which a thread is
+stopped; it is empty at a moment (``at(3s)``), where nothing is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Report = Mapping[str, Any]
+"""A reported point: the fields of the journal's ``point`` event."""
+
+
+class InjectionError(Exception):
+    """An action could not be carried out: the trial is inconclusive."""
+
+
+class Machines(Protocol):
+    """Processes, and the machines on which they run. What ends is started again by its supervisor ``restart_after``
+    seconds after its death."""
+
+    def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+        """SIGKILL; returns when the death is confirmed."""
+
+    def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+        """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""
+
+    def await_death(self, target: str, point: Report, seconds: float) -> str:
+        """Returns when no process of what :meth:`terminate` asked to end runs any more; raises after ``seconds``."""
+
+    def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
+        """SIGSTOP. With ``replace`` the cluster takes the process for dead and starts another one in its place."""
+
+    def resume(self, target: str, point: Report) -> str:
+        """SIGCONT."""
+
+
+class Network(Protocol):
+    """The network between machines."""
+
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
+        """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
+
+        Returns once nothing passes; after ``seconds`` the network is healed without being asked.
+        """
+
+
+class Actuator(Machines, Network, Protocol):
+    """All that the harness can do to the running system."""
+
+
+class Thread(Protocol):
+    """The thread that is stopped at the point."""
+
+    def keep(self, seconds: float) -> None:
+        """Returns after ``seconds``; the thread stays stopped. Raises InjectionError if the trial ends before."""
+
+    def fail(self, order: Mapping[str, Any] | None = None) -> None:
+        """The thread will raise when it is let go: what ``order`` says (Python), or a RuntimeException (JVM)."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where an action is done. ``restart_after``: in seconds, what the fault says of the target's restart."""
+
+    point: Report
+    thread: Thread
+    actuator: Actuator | None = None
+    restart_after: float = 0.0
+
+    @property
+    def machines(self) -> Machines:
+        return self._actuator()
+
+    @property
+    def network(self) -> Network:
+        return self._actuator()
+
+    def _actuator(self) -> Actuator:
+        if self.actuator is None:
+            raise InjectionError("no actuator: there is nothing to act on")
+        return self.actuator

@@ -1,0 +1,203 @@
+"""What a line of a sink's module does when it fails: the errors that are caught there, and whether it calls anything.
+
+Both are read from the text, of which the tree of each file is kept until the file changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from .modules import module_name
+
+Try = ast.Try | ast.TryStar
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+With = ast.With | ast.AsyncWith
+Compound = ast.For | ast.AsyncFor | ast.While | ast.If | ast.With | ast.AsyncWith | ast.Match | ast.Try | ast.TryStar
+
+
+def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
+    """The dotted names of the exception classes that are caught where ``line`` is executed, innermost ``try`` first.
+
+    They are those of the except clauses of each ``try`` of the same function in whose body the line lies, each once:
+    ``psycopg.OperationalError`` whether the module imports the class, its module, or either under another name;
+    ``ValueError`` for a builtin; ``team.writer.Busy`` for a class of the module itself, named from ``root`` (default:
+    the directory of ``path``). Tuples are expanded, also one that the module has given a name. A bare ``except`` and
+    names whose class cannot be told from the text add nothing. Raises OSError or SyntaxError.
+    """
+    module = _module(path, root or path.parent)
+    return tuple(dict.fromkeys(name for one in _tries(module.tree, line) for name in _caught(one, module)))
+
+
+def calls_at(path: Path, line: int) -> bool:
+    """Whether the statement that is executed at ``line`` calls anything; entering and leaving ``with`` is a call.
+
+    Of a compound statement that is what stands before its colon. Raises OSError or SyntaxError.
+    """
+    statement = statement_at(_module(path, path.parent).tree, line)
+    if statement is None or isinstance(statement, With):
+        return statement is not None
+    return any(isinstance(node, ast.Call | ast.Await) for part in _executed(statement) for node in _walk(part))
+
+
+def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
+    """The innermost statement to which ``line`` belongs."""
+    found: ast.stmt | None = None
+    for node in _containing(tree, line):
+        if isinstance(node, ast.stmt):
+            found = node
+    return found
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to."""
+
+    tree: ast.Module
+    names: Mapping[str, str]
+    assigned: Mapping[str, ast.expr]
+
+
+def _module(path: Path, root: Path) -> _Module:
+    status = path.stat()
+    return _read(path, root, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, root: Path, changed: int, size: int) -> _Module:
+    tree = ast.parse(path.read_bytes(), filename=str(path))
+    file = path.relative_to(root).as_posix()
+    assigned = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return _Module(tree, dict(_known_names(tree, file)), assigned)
+
+
+def _known_names(tree: ast.Module, file: str) -> Iterator[tuple[str, str]]:
+    """Each name that the module imports anywhere or defines as a class, with the dotted name that it stands for."""
+    own = module_name(file)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                yield (alias.asname, alias.name) if alias.asname else (first, first)
+        elif isinstance(node, ast.ImportFrom):
+            module = ".".join(filter(None, [_package(file, node.level), node.module]))
+            yield from ((alias.asname or alias.name, f"{module}.{alias.name}") for alias in node.names)
+    yield from ((node.name, f"{own}.{node.name}") for node in tree.body if isinstance(node, ast.ClassDef))
+
+
+def _package(file: str, level: int) -> str:
+    """The package from which a relative import with ``level`` dots starts; empty for an absolute one."""
+    folders = file.split("/")[:-1]
+    return ".".join(folders[: len(folders) - level + 1]) if level else ""
+
+
+def _tries(tree: ast.Module, line: int) -> list[Try]:
+    """The ``try`` statements whose body has ``line``, the innermost first; those around the function are none."""
+    found: list[Try] = []
+    for node in _containing(tree, line):
+        if isinstance(node, Scope):
+            found = []
+        elif isinstance(node, Try) and _first_line(node.body[0]) <= line <= _last_line(node.body[-1]):
+            found.insert(0, node)
+    return found
+
+
+def _containing(tree: ast.Module, line: int) -> Iterator[ast.AST]:
+    """The nodes from the module down to the innermost whose lines ``line`` is among; of siblings the last."""
+    node: ast.AST | None = tree
+    while node is not None:
+        yield node
+        inside = [
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, Located) and _first_line(child) <= line <= _last_line(child)
+        ]
+        node = inside[-1] if inside else None
+
+
+Located = ast.stmt | ast.excepthandler | ast.match_case
+
+
+def _first_line(node: Located) -> int:
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return node.lineno
+
+
+def _last_line(node: Located) -> int:
+    if isinstance(node, ast.match_case):
+        return _last_line(node.body[-1])
+    return node.end_lineno or node.lineno
+
+
+def _caught(node: Try, module: _Module) -> Iterator[str]:
+    for handler in node.handlers:
+        if handler.type is not None:
+            yield from _classes(handler.type, module)
+
+
+def _classes(expression: ast.expr, module: _Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The dotted names of the classes that an except clause's expression stands for."""
+    if isinstance(expression, ast.Tuple):
+        for element in expression.elts:
+            yield from _classes(element, module, seen)
+        return
+    first, dot, rest = _dotted(expression).partition(".")
+    if first in module.names:
+        yield module.names[first] + dot + rest
+    elif not dot and first in module.assigned and first not in seen:
+        yield from _classes(module.assigned[first], module, seen | {first})
+    elif not dot and _is_builtin_error(first):
+        yield first
+
+
+def _dotted(expression: ast.expr) -> str:
+    """``psycopg.OperationalError``; empty for anything but names and attributes."""
+    match expression:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attribute):
+            inner = _dotted(value)
+            return f"{inner}.{attribute}" if inner else ""
+    return ""
+
+
+def _is_builtin_error(name: str) -> bool:
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, BaseException)
+
+
+def _executed(statement: ast.stmt) -> Iterable[ast.AST]:
+    """What runs when the statement's own line does: of a compound one, what stands before its colon."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return statement.decorator_list
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
+            return [iterated]
+        case ast.Match(subject=subject):
+            return [subject]
+        case ast.Try() | ast.TryStar():
+            return []
+    return [statement]
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression that are executed with it: the body of a lambda is not."""
+    yield node
+    if not isinstance(node, ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _walk(child)

@@ -1,0 +1,137 @@
+"""The certificate: the judgement over a sweep, and what it covers.
+
+docs/certificate.schema.json is generated from these classes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...assertions import Guarantee, Outcome, weakest
+from .points import Profile
+from .results import GuaranteeName, Judged, OutcomeName, PointResult
+from .scope import Scope
+
+CERTIFICATE = "certificate.json"
+
+Claim = Literal["exactly-once", "at-least-once", "at-most-once"]
+STRICT = ConfigDict(extra="forbid", frozen=True)
+
+
+class SinkNamed(BaseModel):
+    model_config = STRICT
+
+    name: str = Field(description="its file's name without .py")
+    path: str = Field(description="the absolute path of its file")
+    guarantee: Claim = Field(description="what it claims itself (GUARANTEE)")
+
+
+class WorkloadUsed(BaseModel):
+    model_config = STRICT
+
+    seed: int
+    partitions: int = Field(ge=1, description="partitions of the source topic")
+    batches: int = Field(ge=1, description="batches that the input is cut into")
+    rows: int = Field(ge=1, description="visible rows asked for in a batch")
+    max_offsets_per_trigger: int = Field(ge=1, description="the option maxOffsetsPerTrigger of the source")
+
+
+class Coverage(BaseModel):
+    model_config = STRICT
+
+    points: int = Field(ge=0, description="points that were to be run")
+    run: int = Field(ge=0, description="points that have a verdict")
+    landed: int = Field(ge=0, description="points at which every fault's effect was confirmed")
+
+
+class Certificate(BaseModel):
+    """What ``onceproof certify --json`` prints, and certificate.json in its run directory."""
+
+    model_config = STRICT
+
+    verdict: OutcomeName = Field(
+        description="fail outranks inconclusive outranks pass; a sweep that was cut short cannot pass"
+    )
+    summary: str = Field(description="the verdict with what it covers and what it leaves out, in one line")
+    guarantee: GuaranteeName | None = Field(description="the weakest of its trials'; null where that is inconclusive")
+    claim: Claim
+    sink: SinkNamed
+    batch: int = Field(ge=0, description="the middle batch, or the only one that was asked for")
+    seed: int
+    workload: WorkloadUsed
+    profile: Profile
+    coverage: Coverage
+    scope: Scope
+    anomalies: dict[str, int] = Field(description="kind to the number of points at which it was seen")
+    notes: list[str] = Field(description="what should be known of the sink though it breaks no claim, each once")
+    reference: Judged = Field(description="the fault-free trial")
+    points: list[PointResult] = Field(description="one for each point, in the order of the space")
+    seconds: float = Field(ge=0, description="the whole sweep, sittings before --resume not counted")
+    environment: dict[str, str] = Field(description="versions")
+    inputs: dict[str, str] = Field(description="all that can change a result, by name")
+    run_directory: str = Field(description="its absolute path")
+
+
+def outcome_of(trials: Iterable[OutcomeName], complete: bool) -> OutcomeName:
+    """fail outranks inconclusive outranks pass; what is not complete cannot pass.
+
+    >>> outcome_of(["pass", "inconclusive", "fail"], complete=True)
+    'fail'
+    >>> outcome_of(["pass"], complete=False)
+    'inconclusive'
+    """
+    found = set(trials)
+    if "fail" in found:
+        return "fail"
+    return "pass" if found == {"pass"} and complete else "inconclusive"
+
+
+def guarantee_of(outcome: OutcomeName, trials: Iterable[Judged]) -> GuaranteeName | None:
+    """The weakest guarantee of the trials that have one."""
+    if outcome == Outcome.INCONCLUSIVE.value:
+        return None
+    return weakest(Guarantee(trial.guarantee) for trial in trials if trial.guarantee).value
+
+
+def summary_of(outcome: OutcomeName, claim: str, scope: Scope, results: Sequence[PointResult]) -> str:
+    """``pass as exactly-once: 214 points over 5 batches; not possible here: ...``; where it failed first."""
+    first = next((result for result in results if result.verdict == outcome != "pass"), None)
+    where = f"; first at {first.step}: {first.plan}" if first else ""
+    return f"{outcome} as {claim}: {scope.summary}{where}"
+
+
+def anomalies_of(trials: Iterable[Judged]) -> dict[str, int]:
+    return dict(Counter(kind for trial in trials for kind in trial.anomalies))
+
+
+def notes_of(trials: Iterable[Judged]) -> list[str]:
+    """Each note once, with the number of trials if it was made in several."""
+    counted = Counter(note for trial in trials for note in trial.notes)
+    return [note + (f" ({count} times)" if count > 1 else "") for note, count in counted.items()]
+
+
+def write_certificate(certificate: Certificate, directory: Path) -> None:
+    """Replace the certificate of a directory as a whole."""
+    temporary = directory / f".{CERTIFICATE}"
+    temporary.write_text(certificate_text(certificate) + "\n", encoding="utf-8")
+    os.replace(temporary, directory / CERTIFICATE)
+
+
+def certificate_text(certificate: Certificate) -> str:
+    return json.dumps(certificate_as_json(certificate), indent=2, ensure_ascii=False)
+
+
+def certificate_as_json(certificate: Certificate) -> dict[str, Any]:
+    return certificate.model_dump(mode="json")
+
+
+def schema() -> Mapping[str, Any]:
+    """The JSON schema of a certificate, as docs/certificate.schema.json has it."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Certificate.model_json_schema()

@@ -1,0 +1,230 @@
+"""Certification: a fault-free reference trace, a traced replay, then the trials that cover the space of points."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
+from ...faults.handlers import calls_at, errors_at
+from ..session import Request, Session, refusal
+from ..sinks import find_sink, shape
+from ..trial.record import TRIAL
+from .certificate import (
+    Certificate,
+    Coverage,
+    SinkNamed,
+    WorkloadUsed,
+    anomalies_of,
+    guarantee_of,
+    notes_of,
+    outcome_of,
+    summary_of,
+    write_certificate,
+)
+from .engine import Engine
+from .inputs import inputs_of
+from .packing import packs
+from .points import CRASH, KILL, STEPS_ONLY, Code, Profile, Question, Space
+from .results import Judged, PointResult, Store
+from .roles import MIDDLE, batch_roles
+from .scope import scope_of
+from .space import names_code, select, space_of
+from .trace import Event
+
+REFERENCE = "000-reference"
+REPLAY = "000-replay"
+
+SLOWDOWN = 1.7
+"""A trial with a kill takes about so many times the reference trial's time: it starts a second driver."""
+
+START = 0.4
+"""What a further point of a packed run costs, in times of the reference trial."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to sweep, and how. ``batch`` None: all roles. ``pack``: points that may share a run. ``parallel`` None: what
+    the machine bears."""
+
+    profile: Profile = "standard"
+    points: str = "all"
+    batch: int | None = None
+    pack: int = 8
+    parallel: int | None = None
+    fail_fast: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is going to be run, known after the traces.
+
+    ``expected`` is in seconds; so many ``stored`` results are there already.
+    """
+
+    reference: Judged
+    space: Space
+    runs: int
+    stored: int
+    expected: float
+
+
+def certify(
+    session: Session,
+    request: Request,
+    directory: Path,
+    wanted: Wanted = Wanted(),
+    *,
+    announce: Callable[[Sweep], None] = lambda sweep: None,
+    done: Callable[[PointResult], None] = lambda result: None,
+) -> Certificate:
+    """Sweep one sink; ``announce`` is called before the sweep starts and ``done`` with each result.
+
+    ``directory`` holds each trial's run directory and the results; those that are there already are not run again.
+    The certificate is written however the sweep ends, also by an interrupt. Raises what the reference trial raises:
+    SinkError, UsageError, Unavailable.
+    """
+    started = time.monotonic()
+    roles = batch_roles(request.workload, wanted.batch)
+    inputs = inputs_of(session.options, request)
+    directory.mkdir(parents=True, exist_ok=True)
+    store = Store(directory, inputs)
+    reference, trace = _traced(session, replace(request, plan=""), directory, REFERENCE)
+    request = replace(request, readable=reference.verdict != "inconclusive")
+    space = _space(session, request, directory, wanted, roles, trace)
+    asked = select(space, wanted.points)
+    sweeping = _Sweeping(
+        request, directory, wanted, roles, reference, trace.document, space, asked, store, inputs, started
+    )
+    todo = packs([point for point in asked.points if store.get(point.text) is None], wanted.pack)
+    parallel = wanted.parallel or bearable()
+    sizes = [len(pack.points) for pack in todo]
+    announce(Sweep(reference, asked, len(todo), len(asked.points) - sum(sizes), _expected(reference, sizes, parallel)))
+    try:
+        if not (wanted.fail_fast and reference.verdict == "fail"):
+            Engine(session, request, directory, store, fail_fast=wanted.fail_fast, done=done).run(todo, parallel)
+    finally:
+        certificate = sweeping.certificate()
+        write_certificate(certificate, directory)
+    return certificate
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trial's JSON document and its journal."""
+
+    document: Mapping[str, Any]
+    journal: Sequence[Event]
+
+
+def bearable() -> int:
+    """How many trials this machine bears side by side: one more than it has cores, since a trial often waits, as far as
+    its memory goes (3 GiB each)."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**30
+    return max(1, min(len(os.sched_getaffinity(0)) + 1, memory // 3 - 1))
+
+
+def _traced(session: Session, request: Request, directory: Path, name: str) -> tuple[Judged, Trace]:
+    """A trial with all probes, or the one that an earlier sitting of this sweep ran: its verdict and its journal."""
+    place = directory / name
+    if not (place / TRIAL).is_file():
+        if place.exists():  # cut short
+            shutil.rmtree(place)
+        session.trial(replace(request, trace=True, directory=place))
+    document = json.loads((place / TRIAL).read_text(encoding="utf-8"))
+    lines = (place / "journal.jsonl").read_text(encoding="utf-8").split("\n")
+    trace = Trace(document, [json.loads(line) for line in lines if line])
+    names = ("verdict", "exactly_once", "guarantee", "reason", "anomalies", "notes")
+    fields = {name: document[name] for name in names}
+    return Judged(**fields, seconds=document["timings"]["total"], run_directory=str(place)), trace
+
+
+def _space(
+    session: Session, request: Request, directory: Path, wanted: Wanted, roles: Mapping[str, int], trace: Trace
+) -> Space:
+    sink = find_sink(request.sink)
+    replay: Sequence[Event] = ()
+    if wanted.profile not in STEPS_ONLY and names_code(wanted.points):
+        crashes = [Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in roles.values()]
+        plan = format_plan(Plan(tuple(crashes)))
+        replay = _traced(session, replace(request, plan=plan), directory, REPLAY)[1].journal
+    return space_of(
+        Question(
+            trace=trace.journal,
+            roles=roles,
+            refusal=lambda plan: refusal(plan, sink, session.options),
+            replay=replay,
+            profile=wanted.profile,
+            phases=frozenset(phase.name for phase, _ in phases_of(shape(sink))),
+            required=required_steps(shape(sink)),
+            code=Code(
+                errors=lambda line: errors_at(sink.parent / line.file, line.line, sink.parent),
+                calls=lambda line: calls_at(sink.parent / line.file, line.line),
+            ),
+        )
+    )
+
+
+def _expected(reference: Judged, sizes: Sequence[int], parallel: int) -> float:
+    trials = sum(SLOWDOWN + START * (size - 1) for size in sizes)
+    return trials * reference.seconds / max(1, min(parallel, 2))
+
+
+@dataclass(frozen=True)
+class _Sweeping:
+    """All that a certificate is made of."""
+
+    request: Request
+    directory: Path
+    wanted: Wanted
+    roles: Mapping[str, int]
+    reference: Judged
+    document: Mapping[str, Any]
+    space: Space
+    asked: Space
+    store: Store
+    inputs: Mapping[str, str]
+    started: float
+
+    def certificate(self) -> Certificate:
+        found = [result for point in self.asked.points if (result := self.store.get(point.text)) is not None]
+        results = [*found, *self.store.of_runs()]
+        complete = len(found) == len(self.asked.points) and bool(found) and not self.asked.unreached
+        scope = scope_of(self.space, self.asked, {result.plan: result for result in found}, self.roles, self._unswept())
+        trials = [self.reference, *results]
+        outcome = outcome_of([trial.verdict for trial in trials], complete)
+        claim = self.document["claim"]
+        return Certificate(
+            verdict=outcome,
+            summary=summary_of(outcome, claim, scope, results),
+            guarantee=guarantee_of(outcome, trials),
+            claim=claim,
+            sink=SinkNamed(**self.document["sink"]),
+            batch=self.roles[MIDDLE],
+            seed=self.request.workload.seed,
+            workload=WorkloadUsed(**self.document["workload"]),
+            profile=self.wanted.profile,
+            coverage=Coverage(
+                points=len(self.asked.points), run=len(found), landed=sum(result.landed for result in found)
+            ),
+            scope=scope,
+            anomalies=anomalies_of(trials),
+            notes=notes_of(trials),
+            reference=self.reference,
+            points=results,
+            seconds=round(time.monotonic() - self.started, 1),
+            environment=self.document["environment"],
+            inputs=dict(self.inputs),
+            run_directory=str(self.directory),
+        )
+
+    def _unswept(self) -> list[str]:
+        """Modules of the sink's directory that it imports and of which no line was executed in a batch."""
+        swept = {point.step.removeprefix("line ").rpartition(":")[0] for point in self.space.points}
+        return sorted(set(shape(find_sink(self.request.sink)).modules) - swept)

@@ -1,0 +1,208 @@
+"""Runs the points of a sweep: packed where that is possible, again alone where a packed run leaves a question."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ...assertions import Outcome
+from ...faults import format_plan
+from ..errors import Unavailable
+from ..session import Request, Session
+from ..trial.spec import TrialResult
+from .attribution import attribute
+from .packing import Pack
+from .points import SweepPoint
+from .results import SEVERAL, Judged, PointResult, Store, judged
+
+TRIES = 2
+"""A point that a trial did not reach is tried again this often in all: some lines run in some trials only."""
+
+BROKEN = 3
+"""So many trials in a row without an environment to run in end a sweep: the rest would fare no better."""
+
+
+@dataclass
+class _Work:
+    """What is still to be run, and by how many lanes something is being run that may bring more."""
+
+    waiting: deque[Pack]
+    running: int = 0
+    stopped: bool = False
+    broken: int = 0
+    failure: BaseException | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+
+class Engine:
+    """Runs packs of points in ``parallel`` lanes; each result is stored, and told to ``done``, as soon as it is there.
+
+    A trial that ends in an error is a result too (inconclusive, with the error as its reason). With ``fail_fast`` the
+    first failed point ends the sweep.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        request: Request,
+        directory: Path,
+        store: Store,
+        *,
+        fail_fast: bool = False,
+        done: Callable[[PointResult], None] = lambda result: None,
+    ) -> None:
+        self._session = session
+        self._request = request
+        self._directory = directory
+        self._store = store
+        self._fail_fast = fail_fast
+        self._done = done
+        self._numbers = threading.Lock()
+        self._number = 0
+
+    def run(self, packs: Sequence[Pack], parallel: int) -> None:
+        """Returns when all points have a result, or the sweep was ended early; raises KeyboardInterrupt as it comes."""
+        self._run([pack for pack in packs if not pack.exclusive], parallel)
+        self._run([pack for pack in packs if pack.exclusive], 1)
+
+    def _run(self, packs: Sequence[Pack], parallel: int) -> None:
+        work = _Work(deque(packs))
+        lanes = [threading.Thread(target=self._lane, args=(work,), daemon=True) for _ in range(parallel)]
+        for lane in lanes:
+            lane.start()
+        try:
+            for lane in lanes:
+                while lane.is_alive():
+                    lane.join(0.2)  # in steps: a signal is handled between them
+        finally:
+            with work.changed:
+                work.stopped = True
+                work.changed.notify_all()
+        if work.failure is not None:
+            raise work.failure
+
+    def _lane(self, work: _Work) -> None:
+        try:
+            while (pack := _next(work)) is not None:
+                again = self._pack(work, pack)
+                with work.changed:
+                    work.waiting.extend(again)
+                    work.running -= 1
+                    work.changed.notify_all()
+        except BaseException as error:
+            with work.changed:
+                work.failure, work.stopped = error, True
+                work.changed.notify_all()
+
+    def _pack(self, work: _Work, pack: Pack) -> list[Pack]:
+        """Run a pack; returns what has to run again, each point alone."""
+        if len(pack.points) == 1:
+            self._alone(work, pack)
+            return []
+        try:
+            result = self._trial(pack)
+        except Exception:  # each point by itself says what is wrong
+            return [Pack((point,)) for point in pack.points]
+        found = attribute(pack.shares, result.evidence, result.verdict)
+        share = result.timings["total"] / len(pack.points)
+        for point, one in zip(pack.points, found, strict=True):
+            if one.verdict is not None:
+                self._keep(work, _result(point, judged(one.verdict, share, result.directory), True, True, 1, pack))
+        unclear = [Pack((point,)) for point, one in zip(pack.points, found, strict=True) if one.verdict is None]
+        if result.verdict.outcome is Outcome.FAIL and len(unclear) == len(pack.points):
+            # What only several faults in one run show is a failure as well: it must not be lost if each passes alone.
+            self._keep(work, _of_the_run(pack, result))
+        return unclear
+
+    def _alone(self, work: _Work, pack: Pack) -> None:
+        (point,) = pack.points
+        for attempt in range(1, TRIES + 1):
+            try:
+                result = self._trial(pack)
+            except Exception as error:
+                if work.stopped:  # the environment was closed under it: that is no result
+                    return
+                self._keep(work, _ended_in_an_error(point, error, attempt, self._directory))
+                with work.changed:
+                    work.broken += isinstance(error, Unavailable)
+                    work.stopped = work.stopped or work.broken >= BROKEN
+                return
+            work.broken = 0
+            reached = all(fault.reached for fault in result.verdict.faults)
+            if reached or result.verdict.outcome is not Outcome.INCONCLUSIVE:
+                break
+        landed = all(fault.confirmed for fault in result.verdict.faults)
+        outcome = judged(result.verdict, result.timings["total"], result.directory)
+        self._keep(work, _result(point, outcome, reached, landed, attempt, pack))
+
+    def _trial(self, pack: Pack) -> TrialResult:
+        plan = format_plan(pack.plan)
+        return self._session.trial(replace(self._request, plan=plan, directory=self._next_directory()))
+
+    def _next_directory(self) -> Path:
+        """A new run directory: a sweep that goes on leaves those of the trials that were cut short as they are."""
+        with self._numbers:
+            while True:
+                self._number += 1
+                path = self._directory / f"{self._number:03d}"
+                if not path.exists():
+                    path.mkdir(parents=True)
+                    return path
+
+    def _keep(self, work: _Work, result: PointResult) -> None:
+        self._store.add(result)
+        self._done(result)
+        if self._fail_fast and result.verdict == "fail":
+            with work.changed:
+                work.stopped = True
+                work.changed.notify_all()
+
+
+def _next(work: _Work) -> Pack | None:
+    """The next pack; None once nothing is left and nothing that runs can bring more."""
+    with work.changed:
+        work.changed.wait_for(lambda: work.stopped or work.waiting or not work.running)
+        if work.stopped or not work.waiting:
+            work.changed.notify_all()
+            return None
+        work.running += 1
+        return work.waiting.popleft()
+
+
+def _result(point: SweepPoint, outcome: Judged, reached: bool, landed: bool, tries: int, pack: Pack) -> PointResult:
+    return PointResult(
+        **outcome.model_dump(),
+        step=point.label,
+        plan=point.text,
+        tries=tries,
+        cell=(point.step, point.action, point.role),
+        batch=point.batch,
+        reached=reached,
+        landed=landed,
+        packed=len(pack.points),
+    )
+
+
+def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, directory: Path) -> PointResult:
+    outcome = Judged(
+        verdict="inconclusive",
+        exactly_once="inconclusive",
+        guarantee=None,
+        reason=f"the trial ended in an error: {type(error).__name__}: {' '.join(str(error).split())}",
+        anomalies={},
+        seconds=0.0,
+        run_directory=str(directory),
+    )
+    result = _result(point, outcome, False, False, tries, Pack((point,)))
+    return result.model_copy(update={"without_trial": True})
+
+
+def _of_the_run(pack: Pack, result: TrialResult) -> PointResult:
+    steps = "; ".join(point.label for point in pack.points)
+    point = SweepPoint(*SEVERAL, None, pack.plan)
+    outcome = judged(result.verdict, result.timings["total"], result.directory)
+    named = {"step": f"several faults in one run: {steps}"}
+    return _result(point, outcome, True, True, 1, pack).model_copy(update=named)

@@ -1,0 +1,118 @@
+"""Lines of the sink's code as points, and what only a replay runs: the code of the recovery."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ...faults import Action, Fault, Plan, Point, format_action
+from .points import CRASH, FAIL, KILL, Code, Question, SweepPoint, selector
+from .steps import name_of
+from .trace import NOTHING, Executed, Line, executed, line_order, runs_of
+
+
+def lines(question: Question) -> Iterator[SweepPoint]:
+    """Each line's first and last execution, by kill and by fail, the roles taken in turn; in a full sweep every
+    execution in every role."""
+    batches = {role: executed(question.trace, batch).lines for role, batch in question.roles.items()}
+    turn = 0
+    for line in sorted({line for of_role in batches.values() for line in of_role}):
+        where = {role: of_role[line] for role, of_role in batches.items() if line in of_role}
+        if question.profile == "full":
+            for role, count in where.items():
+                for nth in range(1, count + 1):
+                    for action in _line_actions(question.code, line, everything=True):
+                        yield _line(line, nth, count, action, role, question.roles[role])
+            continue
+        for first in (True, False):
+            roles = list(where) if first else [role for role, count in where.items() if count > 1]
+            for action in _line_actions(question.code, line, everything=first) if roles else ():
+                role = roles[turn % len(roles)]
+                turn += 1
+                yield _line(line, 1 if first else where[role], where[role], action, role, question.roles[role])
+
+
+def _line_actions(code: Code, line: Line, *, everything: bool) -> list[Action]:
+    """Kill, and each exception that the code around the line is ready for: before the line, and after a call of it."""
+    errors = code.errors(line)
+    before = [Action("fail", None, {"error": error}) for error in errors] or [FAIL]
+    after = [Action("fail", None, {"error": error, "after": True}) for error in errors]
+    if not everything:
+        return [KILL, before[0]]
+    return [KILL, *before, *(after if code.calls(line) else [])]
+
+
+def _line(
+    line: Line, nth: int, count: int, action: Action, role: str, batch: int, before: Fault | None = None
+) -> SweepPoint:
+    point = Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth)
+    faults = (*([before] if before else []), Fault(point, (action,)))
+    replayed = ["in the replay"] if before else []
+    detail = ", ".join([*replayed, *([] if count == 1 else [_ordinal(nth, count)])])
+    return SweepPoint(f"line {line.file}:{line.line}", format_action(action), role, batch, Plan(faults), detail)
+
+
+def _ordinal(nth: int, count: int) -> str:
+    """Which of ``count`` executions: first, last or a number."""
+    return "first execution" if nth == 1 else "last execution" if nth == count else f"execution {nth}"
+
+
+def second_crashes(question: Question) -> Iterator[SweepPoint]:
+    """What the replay of a batch runs and its first run did not: the recovery, which no single fault reaches.
+
+    New are steps, and ways from one line to the next. So the point behind the recovery's last line is struck as well:
+    at the next line, be that an old one, or where the hand-over ends.
+    """
+    known: set[tuple[str, str, str]] = set()
+    for role, batch in question.roles.items():
+        crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
+        for point in (*_new_steps(question, role, batch, crash), *_new_ways(question, role, batch, crash)):
+            cell = (point.step, point.action, point.detail)
+            if cell not in known or question.profile == "full":
+                known.add(cell)
+                yield point
+
+
+def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
+    first, again = _first_and_replay(question, batch)
+    for step in again.steps:
+        if step not in first.steps and step.row is None:
+            plan = Plan((crash, Fault(selector(step, batch), (KILL,))))
+            yield SweepPoint(name_of(step, again), format_action(KILL), role, batch, plan, "in the replay")
+
+
+def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
+    """Counters go on over restarts: the replay's first pass of a line comes after those of the run that was killed."""
+    runs = runs_of(question.replay, batch)
+    if len(runs) < 2:
+        return
+    killed, replayed = (line_order(question.replay, batch, run) for run in runs[:2])
+    old = {*pairwise([None, *killed, None]), *pairwise([None, *line_order(question.trace, batch), None])}
+    before, passed = Counter(killed), Counter[Line]()
+    for way in pairwise([None, *replayed, None]):
+        line = way[1]
+        if line is not None:
+            passed[line] += 1
+        if way in old:
+            continue
+        old.add(way)
+        if line is None:
+            end = Fault(Point("sink.write", "after", {"batch": batch}, 2), (KILL,))
+            yield SweepPoint(
+                "sink.write:after", format_action(KILL), role, batch, Plan((crash, end)), "at the end of the replay"
+            )
+            continue
+        nth = before[line] + passed[line]
+        for action in _line_actions(question.code, line, everything=passed[line] == 1):
+            yield _line(line, nth, before[line] + replayed.count(line), action, role, batch, crash)
+
+
+def _first_and_replay(question: Question, batch: int) -> tuple[Executed, Executed]:
+    """What runs without a replay: in the reference, or in the run that was killed; and what the replay ran."""
+    runs = runs_of(question.replay, batch)
+    if len(runs) < 2:
+        return NOTHING, NOTHING
+    killed, reference = executed(question.replay, batch, runs[0]), executed(question.trace, batch)
+    first = Executed({**reference.steps, **killed.steps}, {**reference.lines, **killed.lines}, killed.tasks)
+    return first, executed(question.replay, batch, runs[1])

@@ -1,0 +1,72 @@
+"""Which points share a run of the job: at most one for each batch, so that a point costs one start of a driver.
+
+>>> from ...faults import Plan
+>>> from .points import SweepPoint
+>>> points = [SweepPoint("task.run:after", "fail", "first", batch, Plan()) for batch in (0, 1, 0)]
+>>> [[point.batch for point in pack.points] for pack in packs(points, 5)]
+[[0, 1], [0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ...faults import Plan
+from .attribution import Share
+from .points import SweepPoint
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Points that one run of the job covers, in the order of their batches."""
+
+    points: tuple[SweepPoint, ...]
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether nothing else may run meanwhile."""
+        return any(point.exclusive for point in self.points)
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(tuple(fault for point in self.points for fault in point.plan.faults))
+
+    @property
+    def shares(self) -> list[Share]:
+        """What of the run belongs to each point; each has a batch if there are several."""
+        found: list[Share] = []
+        first = 0
+        for point in self.points:
+            end = first + len(point.plan.faults)
+            found.append(Share(frozenset(range(first, end)), point.batch or 0))
+            first = end
+        return found
+
+
+def packs(points: Iterable[SweepPoint], most: int) -> list[Pack]:
+    """Runs of at most ``most`` points, in the order of the points; those that run alone have a run each.
+
+    Runs that need the environment to themselves come last.
+    """
+    single: list[Pack] = []
+    shared: list[list[SweepPoint]] = []
+    for point in points:
+        if point.alone or point.batch is None or most < 2:
+            single.append(Pack((point,)))
+            continue
+        place = next((pack for pack in shared if len(pack) < most and not _taken(pack, point)), None)
+        if place is None:
+            shared.append([point])
+        else:
+            place.append(point)
+    found = [Pack(_in_order(pack)) for pack in shared] + single
+    return sorted(found, key=lambda pack: pack.exclusive)
+
+
+def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:
+    return any(other.batch == point.batch for other in pack)
+
+
+def _in_order(pack: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:
+    return tuple(sorted(pack, key=lambda point: point.batch or 0))

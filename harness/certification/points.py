@@ -1,0 +1,114 @@
+"""The points of a sweep, and what they are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...faults import Action, Plan, Point, format_plan
+from .trace import Event, Line, Step
+
+Profile = Literal["demo", "quick", "standard", "full"]
+"""``quick``: the driver dies at each step of the middle batch. ``demo``: the same in all batches by turns, so that
+points can be packed. ``standard``: each step and action in the batch of every role, each line's first and last
+execution, and second crashes in what only a replay runs. ``full``: besides, every execution of each line in every
+role."""
+
+STEPS_ONLY: tuple[Profile, ...] = ("demo", "quick")
+
+KILL = Action("kill", "driver")
+FAIL = Action("fail")
+CRASH = Point("batch.commit", "before")
+"""Where the driver dies first in a plan of two faults: all of the batch has been done, and all of it is replayed."""
+ANY_BATCH = "any"
+"""The role of points that know no batch."""
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """A point of the space, and the plan of the trial that covers it.
+
+    ``step`` and ``action`` are those of the coverage matrix; ``detail`` tells points of one cell apart. ``batch`` is
+    None for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
+    trials share, so that nothing else may run at the same time.
+    """
+
+    step: str
+    action: str
+    role: str
+    batch: int | None
+    plan: Plan
+    detail: str = ""
+    alone: bool = False
+    exclusive: bool = False
+
+    @property
+    def text(self) -> str:
+        return format_plan(self.plan)
+
+    @property
+    def label(self) -> str:
+        """The point for people: ``task.run:after, stage 2, fail, quiet batch``."""
+        where = [] if self.batch is None else [f"{self.role} batch"]
+        return ", ".join([self.step, *filter(None, [self.detail]), self.action, *where])
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A cell of the matrix that has no point, and why."""
+
+    step: str
+    action: str
+    role: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Space:
+    """``impossible``: cells that this sink, master or environment cannot have; ``unreached``: steps that a sink of this
+    kind must have, and that the trace lacks."""
+
+    points: tuple[SweepPoint, ...]
+    impossible: tuple[Gap, ...] = ()
+    unreached: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True)
+class Code:
+    """What static analysis knows of the lines of the sink's modules.
+
+    ``errors`` gives the exception classes that the except clauses around a line name, innermost first; ``calls``
+    whether its statement calls something.
+    """
+
+    errors: Callable[[Line], Sequence[str]] = lambda line: ()
+    calls: Callable[[Line], bool] = lambda line: False
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a space is computed from.
+
+    ``roles`` maps a role to its batch. ``trace`` is that of a run without faults; ``replay`` that of a run whose driver
+    was killed at batch.commit:before of each batch, empty where replays are not swept. ``refusal`` says why a plan
+    cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
+    ``required`` those that it must have, with their edges.
+    """
+
+    trace: Sequence[Event]
+    roles: Mapping[str, int]
+    refusal: Callable[[Plan], str | None]
+    replay: Sequence[Event] = ()
+    profile: Profile = "standard"
+    required: frozenset[tuple[str, str | None]] = frozenset()
+    phases: frozenset[str] | None = None
+    code: Code = Code()
+
+
+def selector(step: Step, batch: int, nth: int | None = None) -> Point:
+    """The point of a plan that stands for a step of a batch."""
+    where: dict[str, int] = {"batch": batch}
+    where |= {} if step.stage is None else {"stage": step.stage}
+    where |= {} if step.row is None else {"row": step.row}
+    return Point(step.phase, step.edge, where, nth)  # type: ignore[arg-type]

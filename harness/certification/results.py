@@ -1,0 +1,141 @@
+"""The results of a sweep: one record for each point, appended to a file as soon as it is there.
+
+A record holds all that a certificate says of its point, so that memory does not grow with the trials, and so that a
+sweep that was cut short goes on where it stopped (``certify --resume``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...assertions import Verdict
+from ..errors import UsageError
+
+RESULTS = "results.jsonl"
+INPUTS = "inputs.json"
+
+SEVERAL = ("several", "several", "several")
+"""The cell of a result that several points of one run had together."""
+
+OutcomeName = Literal["pass", "fail", "inconclusive"]
+GuaranteeName = Literal["exactly-once", "at-least-once", "at-most-once", "none"]
+
+
+class Judged(BaseModel):
+    """What every trial of a sweep is reported with. ``seconds`` of a packed trial are its share of the run's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    verdict: OutcomeName
+    exactly_once: OutcomeName
+    guarantee: GuaranteeName | None
+    reason: str
+    anomalies: dict[str, int]
+    notes: list[str] = Field(default=[], description="what should be known though it breaks no claim")
+    seconds: float = Field(ge=0)
+    run_directory: str
+
+
+class PointResult(Judged):
+    """A point with its verdict."""
+
+    step: str = Field(description="the point, for people")
+    plan: str
+    tries: int = Field(ge=1, description="trials until the point was reached and its verdict clear")
+    cell: tuple[str, str, str] = Field(description="its place in the coverage matrix: step, action, role of the batch")
+    batch: int | None = Field(description="the batch at which its faults strike; null for a step that knows none")
+    reached: bool
+    landed: bool = Field(description="every fault's effect was confirmed")
+    without_trial: bool = Field(default=False, description="the trial ended in an error: there is nothing to judge")
+    packed: int = Field(ge=1, description="points that shared the run which this verdict is from")
+
+
+def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
+    return Judged(
+        verdict=verdict.outcome.value,
+        exactly_once=verdict.exactly_once.value,
+        guarantee=verdict.guarantee.value if verdict.guarantee else None,
+        reason=verdict.reason,
+        anomalies={anomaly.kind: anomaly.count for anomaly in verdict.anomalies},
+        notes=list(verdict.notes),
+        seconds=seconds,
+        run_directory=str(directory),
+    )
+
+
+class Store:
+    """The records of a sweep in its run directory, by the digest of their plan and of all that can change the result.
+
+    Safe to use from several threads. Raises UsageError if the directory is a sweep's with other inputs.
+    """
+
+    def __init__(self, directory: Path, inputs: Mapping[str, str]) -> None:
+        self._path = directory / RESULTS
+        self._inputs = inputs
+        self._lock = threading.Lock()
+        self._results: dict[str, PointResult] = {}
+        _hold_against(directory / INPUTS, inputs)
+        for line in _whole_lines(self._path):
+            record = json.loads(line)
+            self._results[record["key"]] = PointResult.model_validate(record["result"])
+
+    def key(self, plan: str) -> str:
+        text = json.dumps([plan, dict(self._inputs)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def get(self, plan: str) -> PointResult | None:
+        with self._lock:
+            return self._results.get(self.key(plan))
+
+    def of_runs(self) -> list[PointResult]:
+        """What packed runs showed that none of their points shows by itself."""
+        with self._lock:
+            return [result for result in self._results.values() if result.cell == SEVERAL]
+
+    def add(self, result: PointResult) -> None:
+        """Kept once this returns, whatever happens to the process then."""
+        line = json.dumps({"key": self.key(result.plan), "result": result.model_dump()}, ensure_ascii=False)
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            self._results[self.key(result.plan)] = result
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _hold_against(path: Path, inputs: Mapping[str, str]) -> None:
+    """Keep what the results depend on; refuse other inputs than those of the results that are there."""
+    if not path.exists():
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(dict(inputs), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+        return
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    changed = [name for name in sorted({*stored, *inputs}) if stored.get(name) != inputs.get(name)]
+    if changed:
+        was, now = stored.get(changed[0], "not there"), inputs.get(changed[0], "not there")
+        more = f", and {', '.join(changed[1:])}" if changed[1:] else ""
+        raise UsageError(
+            f"--resume {path.parent}: {changed[0]} has changed since (it was {was}, it is {now}{more}): "
+            "results of the two do not go together; begin a new sweep without --resume"
+        )
+
+
+def _whole_lines(path: Path) -> Sequence[str]:
+    """The lines that were written to their end; a last one without a line end was cut short, and is removed."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    whole, _, torn = data.rpartition(b"\n")
+    if torn:
+        with path.open("r+b") as file:
+            file.truncate(len(data) - len(torn))
+    return whole.decode("utf-8").split("\n") if whole else []

@@ -1,0 +1,103 @@
+"""What a certificate covers, and what it leaves out: a matrix of step, action and role of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .points import Gap, Space
+from .results import PointResult
+
+Status = Literal["pass", "fail", "inconclusive", "not reached", "not possible here", "not asked"]
+WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not asked", "pass", "not possible here")
+
+
+class Cell(BaseModel):
+    """A cell of the matrix: the worst of its points."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    action: str
+    role: str = Field(description="of the batch; 'any' for a step that knows no batch, or for all of them")
+    status: Status
+    points: int = Field(ge=0)
+    reason: str | None = None
+
+
+class Scope(BaseModel):
+    """The matrix, in one sentence and cell by cell.
+
+    ``unswept`` are modules that the sink imports from its directory and of which no line was executed in a batch.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summary: str
+    roles: dict[str, int]
+    cells: list[Cell]
+    unswept: list[str] = []
+
+
+def scope_of(
+    space: Space,
+    asked: Space,
+    results: Mapping[str, PointResult],
+    roles: Mapping[str, int],
+    unswept: Sequence[str] = (),
+) -> Scope:
+    """``space`` is all that the profile has, ``asked`` what --points chose of it, ``results`` by the plan's text."""
+    chosen = {point.text for point in asked.points}
+    found: dict[tuple[str, str, str], list[Status]] = {}
+    for point in space.points:
+        status = _status(results.get(point.text)) if point.text in chosen else "not asked"
+        found.setdefault((point.step, point.action, point.role), []).append(status)
+    cells = [
+        Cell(step=step, action=action, role=role, status=min(all_of, key=WORST_FIRST.index), points=len(all_of))
+        for (step, action, role), all_of in found.items()
+    ]
+    cells += [_gap(gap, "not reached") for gap in space.unreached]
+    cells += [_gap(gap, "not possible here") for gap in space.impossible]
+    return Scope(summary=_summary(asked, results, roles, cells), roles=dict(roles), cells=cells, unswept=list(unswept))
+
+
+def _status(result: PointResult | None) -> Status:
+    if result is None:
+        return "not asked"
+    if result.verdict == "inconclusive" and not result.reached:
+        return "not reached"
+    return result.verdict
+
+
+def _gap(gap: Gap, status: Status) -> Cell:
+    return Cell(step=gap.step, action=gap.action, role=gap.role, status=status, points=0, reason=gap.reason)
+
+
+def _summary(asked: Space, results: Mapping[str, PointResult], roles: Mapping[str, int], cells: Sequence[Cell]) -> str:
+    """``214 points over 5 batches; not possible here: kill(executor) needs --master standalone ...``."""
+    run = sum(point.text in results for point in asked.points)
+    batches = len({point.batch for point in asked.points if point.batch is not None})
+    parts = [f"{_counted(run, len(asked.points))} over {batches} batches"]
+    parts += _named("not reached", (cell for cell in cells if cell.status == "not reached"), by="step")
+    parts += _named("not possible here", (gap for gap in cells if gap.status == "not possible here"), by="action")
+    if left := sum(cell.points for cell in cells if cell.status == "not asked") - (len(asked.points) - run):
+        parts.append(f"not asked: {left} points")
+    return "; ".join(parts)
+
+
+def _counted(run: int, asked: int) -> str:
+    return f"{run} points" if run == asked else f"{run} of {asked} points"
+
+
+def _named(title: str, cells: Iterable[Cell], by: Literal["step", "action"]) -> list[str]:
+    """Each step or action once, with the first reason that there is, unless that names it itself."""
+    reasons: dict[str, str] = {}
+    for cell in cells:
+        reasons.setdefault(cell.step if by == "step" else cell.action, cell.reason or "")
+    named = [
+        reason if reason.startswith(name) else f"{name} ({reason})" if reason else name
+        for name, reason in reasons.items()
+    ]
+    return [f"{title}: {', '.join(named)}"] if named else []

@@ -1,0 +1,107 @@
+"""The space of a sweep: step x action x batch role, from the catalogue, the reference trace and a traced replay.
+
+Nothing here knows a phase or an action by name, but for the lines of the sink's own code: a phase of the catalogue says
+by which actions it is swept, and the plan language says which of them a sink and an environment can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from ...faults import PHASES
+from ..errors import UsageError
+from .lines import lines, second_crashes
+from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
+from .steps import one_task_alone, steps, unreached
+
+KINDS = ("all", "phases", "lines")
+
+
+def space_of(question: Question) -> Space:
+    """The points in the order of the protocol: steps, lines, then what only a replay runs."""
+    wanted = [*steps(question), *one_task_alone(question)]
+    of_code = [] if question.profile in STEPS_ONLY else [*lines(question), *second_crashes(question)]
+    possible: list[SweepPoint] = []
+    impossible: dict[tuple[str, str, str], Gap] = {}
+    for found in wanted:
+        reason = found.reason if isinstance(found, Gap) else question.refusal(found.plan)
+        if reason is None:
+            assert isinstance(found, SweepPoint)
+            possible.append(found)
+        else:
+            impossible.setdefault((found.step, found.action, reason), Gap(found.step, found.action, found.role, reason))
+    if question.profile == "demo":
+        possible = _by_turns(possible)
+    return Space(tuple(possible + of_code), tuple(impossible.values()), tuple(unreached(question)))
+
+
+def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:
+    """Each step once, in the batches of all roles by turns."""
+    steps: dict[str, list[SweepPoint]] = {}
+    for point in points:
+        steps.setdefault(point.step, []).append(point)
+    chosen = [choice[turn % len(choice)] for turn, choice in enumerate(steps.values())]
+    return [replace(point, alone=point.batch is None) for point in chosen]
+
+
+def select(space: Space, wanted: str) -> Space:
+    """Only those points that ``--points`` names: phases, lines, all, or patterns of steps with commas in between.
+
+    Raises UsageError if a name selects nothing.
+
+    >>> select(Space(()), "all").points
+    ()
+    """
+    names = _names(wanted)
+    if not all(name in KINDS or _known(name, space) for name in names):
+        steps = dict.fromkeys(point.step.split(",")[0] for point in space.points)
+        raise UsageError(f"--points {wanted!r} selects nothing: the steps of this sink are {', '.join(steps)}")
+    return replace(
+        space,
+        points=tuple(point for point in space.points if _selected(point.step, names)),
+        impossible=tuple(gap for gap in space.impossible if _selected(gap.step, names)),
+        unreached=tuple(gap for gap in space.unreached if _selected(gap.step, names)),
+    )
+
+
+def check_points(wanted: str) -> None:
+    """Raises UsageError for a name that no sink's step has."""
+    steps = [f"{phase.name}:{edge}" for phase in PHASES for edge in phase.edges] + ["one task ended", "line"]
+    names = _names(wanted)
+    if not names or not all(
+        name in KINDS or name.startswith("line ") or any(_selected(step, [name]) for step in steps) for name in names
+    ):
+        known = ", ".join(phase.name for phase in PHASES)
+        raise UsageError(
+            f"--points {wanted!r} is unknown: it is one of phases, lines, all, or steps with commas in between "
+            f"(task.commit, sink.*:after) of {known}"
+        )
+
+
+def names_code(wanted: str) -> bool:
+    """Whether lines are among what is named; only then is a replay traced, for what a second crash in it can strike."""
+    return any(name in ("all", "lines") or name.startswith("line") for name in _names(wanted))
+
+
+def _names(wanted: str) -> list[str]:
+    return [name.strip() for name in wanted.split(",") if name.strip()]
+
+
+def _known(name: str, space: Space) -> bool:
+    steps = [*(p.step for p in space.points), *(gap.step for gap in (*space.impossible, *space.unreached))]
+    return any(_selected(step, [name]) for step in steps)
+
+
+def _selected(step: str, names: Iterable[str]) -> bool:
+    line = step.startswith("line ")
+    here = step.split(",")[0]
+    return any(
+        name == "all"
+        or (name == "lines" and line)
+        or (name == "phases" and not line)
+        or fnmatchcase(here, name)
+        or fnmatchcase(here.partition(":")[0], name)
+        for name in names
+    )

@@ -1,0 +1,97 @@
+"""What a trace recorded of a batch: the steps and lines that one run executed in it, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Event = Mapping[str, Any]
+
+
+class Step(NamedTuple):
+    """A phase with its edge; of a task's phase also the stage, counted within the batch, and the row that it asks for.
+
+    >>> str(Step("task.run", "after", 2))
+    'task.run:after, stage 2'
+    """
+
+    phase: str
+    edge: str
+    stage: int | None = None
+    row: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}{'' if self.stage is None else f', stage {self.stage}'}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.phase}:{self.edge}"
+
+
+class Line(NamedTuple):
+    """A line of the sink's code: a path relative to the sink's directory, and a number from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Executed:
+    """Steps and lines of one batch in one run, each with the number of its reports, in the order of the first ones.
+
+    ``tasks`` counts the tasks that each stage of the batch began; ``writing`` is the stage whose tasks write to the
+    sink: the one with a pre-commit, else the last.
+    """
+
+    steps: Mapping[Step, int]
+    lines: Mapping[Line, int]
+    tasks: Mapping[int, int]
+
+    @property
+    def writing(self) -> int | None:
+        committing = [step.stage for step in self.steps if step.phase == "task.commit" and step.stage is not None]
+        return max(committing or self.tasks, default=None)
+
+
+NOTHING = Executed({}, {}, {})
+
+
+def runs_of(trace: Sequence[Event], batch: int) -> list[str]:
+    """The runs that worked on a batch, in their order: the first run, then that of its replay."""
+    return list(dict.fromkeys(event["run"] for event in _reports(trace, batch) if "run" in event))
+
+
+def executed(trace: Sequence[Event], batch: int, run: str | None = None) -> Executed:
+    """What a trace recorded of ``batch``, in one run or in all."""
+    steps, lines, tasks = Counter[Step](), Counter[Line](), Counter[int]()
+    for event in _reports(trace, batch):
+        if run is not None and event.get("run") != run:
+            continue
+        if event["phase"] == "line":
+            lines[Line(event["file"], event["line"])] += 1
+        elif event.get("edge"):
+            step = Step(event["phase"], event["edge"], event.get("stage"), event.get("row"))
+            steps[step] += 1
+            if step.name == "task.run:before" and step.stage is not None:
+                tasks[step.stage] += 1
+    return Executed(steps, lines, tasks)
+
+
+def line_order(trace: Sequence[Event], batch: int, run: str | None = None) -> list[Line]:
+    """The lines that were executed in a batch, one after the other."""
+    return [
+        Line(event["file"], event["line"])
+        for event in _reports(trace, batch)
+        if event["phase"] == "line" and run in (None, event.get("run"))
+    ]
+
+
+def phases_in(trace: Sequence[Event]) -> frozenset[tuple[str, str | None]]:
+    """Every phase that was reported anywhere, with its edge; a line has none."""
+    return frozenset((event["phase"], event.get("edge")) for event in trace if event["event"] == "point")
+
+
+def _reports(trace: Sequence[Event], batch: int) -> list[Event]:
+    return [event for event in trace if event["event"] == "point" and event.get("batch") == batch]

@@ -1,0 +1,1 @@
+"""One trial: arrange, act, settle, judge."""

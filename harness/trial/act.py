@@ -1,0 +1,221 @@
+"""The middle of a trial: the job runs under supervision while the injector executes the plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...assertions import Glimpse
+from ...assertions.kafka import ObservationError
+from ...faults import Injector
+from ...faults.probes import PYTHON_PROBE, rules
+from ...faults.probes.rule import Side
+from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
+from . import checkpoint
+from .actuator import TrialActuator
+from .arrange import Resources, input_committed
+from .driver_log import error_in
+from .journal import Journal
+from .progress import TrialProgress
+from .settle import Settler
+from .spec import TrialSpec
+from .supervisor import JobOutcome, Supervisor
+from .watch import Watch
+
+
+@dataclass(frozen=True)
+class Acted:
+    """How the act ended. ``leftovers`` are processes of the job that were still there and had to be ended."""
+
+    outcome: JobOutcome
+    fired: bool
+    broken: list[str]
+    """what went wrong with the environment's own restarts"""
+    glimpses: list[Glimpse] = field(default_factory=list)
+    """readings while the job was under way"""
+
+
+def act(
+    spec: TrialSpec,
+    environment: Environment,
+    resources: Resources,
+    journal: Journal,
+    directory: Path,
+    arranged: Future[Any],
+    settler: Settler | None = None,
+) -> Acted:
+    """Run the job to its end under the plan; no driver runs any more when this returns or raises.
+
+    The driver's start does not wait for the input: its query does, until ``arranged`` is done. With a ``settler`` the
+    target is read while the job is under way.
+    """
+    progress = TrialProgress(spec.plan)
+    progress.wait_for_input(arranged)
+    watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        journal.record(event, fields)
+        progress.note(event, fields)
+        if watch is not None:
+            watch.note(event, fields)
+
+    actuator = TrialActuator(environment, record, _worker_of(journal))
+    with ExitStack() as stack:
+        injector = stack.enter_context(
+            Injector(
+                spec.plan,
+                actuator,
+                record,
+                observe=_observer(resources, arranged, watch),
+                host=environment.injector_host(),
+            )
+        )
+        progress.injector = injector
+        point = ProbePoint(injector.host, injector.port, injector.token)
+        if spec.resolved.broker_phases:
+            arranged.result()
+            environment.arm_brokers(_rules(spec, environment, point, "broker"), point)
+            stack.callback(environment.arm_brokers, None, None)
+        stack.callback(actuator.heal, spec.deadline)  # before brokers are disarmed, which may restart them
+        starter = _Starter(spec, environment, resources, point, directory)
+        supervisor = Supervisor(
+            start=starter.start,
+            complete=lambda: _complete(resources),
+            error_of=lambda number: error_in(starter.log(number), starter.sink),
+            record=record,
+            progress=progress,
+            deadline=spec.deadline,
+            before_restart=watch.after_death if watch else lambda: None,
+        )
+        actuator.supervisor = supervisor
+        stack.callback(supervisor.end)
+        record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
+        injector.start_clock()
+        outcome = supervisor.run()
+        broken = actuator.settle(spec.deadline) + [f"the injector failed: {error}" for error in injector.errors]
+    return Acted(outcome, progress.fired, broken, watch.glimpses if watch else [])
+
+
+def _complete(resources: Resources) -> bool:
+    """A job whose source does not answer is started again: then it finds out itself."""
+    try:
+        return input_committed(resources)
+    except ObservationError:
+        return False
+
+
+@dataclass(frozen=True)
+class _Starter:
+    spec: TrialSpec
+    environment: Environment
+    resources: Resources
+    injector: ProbePoint
+    directory: Path
+
+    @property
+    def sink(self) -> Path:
+        """The sink's file as the job finds it."""
+        return self.environment.publish(self.spec.sink.path)
+
+    def log(self, incarnation: int) -> Path:
+        return self.directory / "logs" / f"driver-{incarnation}.log"
+
+    def start(self, incarnation: int) -> Driver:
+        spec = self.spec
+        return self.environment.start_driver(
+            DriverSpec(
+                arguments=self._arguments(),
+                log=self.log(incarnation),
+                incarnation=incarnation,
+                injector=self.injector,
+                driver_rules=_rules(spec, self.environment, self.injector, "driver"),
+                executor_rules=_rules(spec, self.environment, self.injector, "executor"),
+                conf=spec.conf,
+                jars=spec.jars,
+                trial=self.resources.name,
+                python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
+                variables=self._variables(),
+            )
+        )
+
+    def _arguments(self) -> tuple[str, ...]:
+        addresses = self.environment.addresses("job")
+        return (
+            str(self.environment.publish(self.spec.job.path)),
+            *("--brokers", str(addresses.kafka)),
+            *("--topic", self.resources.source),
+            *("--checkpoint", str(self.resources.checkpoint)),
+            *("--sink", str(self.sink)),
+            *("--target", json.dumps(self.resources.targets["job"])),
+            *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
+        )
+
+    def _variables(self) -> dict[str, str]:
+        """Which lines are probed: all of the sink's directory in a trace, else those of the plan only."""
+        spec, variables = self.spec, dict[str, str]()
+        if spec.resolved.lines:
+            variables["ONCEPROOF_LINES"] = str(self.sink)
+        if spec.resolved.lines and not spec.trace:
+            wanted = (f"{file}:{line}" for file, line in sorted(spec.resolved.lines))
+            variables["ONCEPROOF_LINE_FILTER"] = ",".join(wanted)
+        return variables
+
+
+def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side: Side) -> str:
+    shape = spec.resolved.shape
+    return rules(
+        _points(spec, side),
+        side,
+        spark_version=environment.versions()["spark"],
+        host=injector.host,
+        port=injector.port,
+        token=injector.token,
+        rows=spec.resolved.rows,
+        any_sink=not (shape.foreach_batch or shape.file or shape.v2),
+        gate=str(environment.broker_gate()) if side == "broker" else None,
+    )
+
+
+def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
+    """What the rules of one side have to report; ``task.worker`` says which Python worker serves a task."""
+    resolved = spec.resolved
+    points = {"driver": resolved.driver_points, "executor": resolved.executor_points, "broker": resolved.broker_points}
+    targets = {action.target for fault in spec.plan.faults for action in fault.actions}
+    return [*sorted(points[side]), *(["task.worker"] if side == "executor" and "worker" in targets else [])]
+
+
+def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None) -> Any:
+    """Keeps a query from its start until the input is there, and adds the digest of offsets/N where batch N is planned
+    and at each hand-over: a replay must find it byte-equal. Lets ``watch`` read while the point's thread is parked."""
+    digested = {("batch.offsets", "after"), ("sink.write", "before")}
+
+    def observe(point: Mapping[str, Any]) -> dict[str, Any]:
+        if point.get("phase") == "query.start":
+            arranged.result()
+        digest = None
+        if (point.get("phase"), point.get("edge")) in digested and "batch" in point:
+            digest = checkpoint.offsets_digest(resources.checkpoint, point["batch"])
+        if watch is not None:
+            watch.at_point(point)
+        return {} if digest is None else {"offsets": digest}
+
+    return observe
+
+
+def _worker_of(journal: Journal) -> Any:
+    """The Python worker that serves the parked task, by the reports of ``task.worker``."""
+
+    def worker_of(point: Mapping[str, Any]) -> str | None:
+        served = [
+            event["worker"]
+            for event in journal.events("point")
+            if event.get("phase") == "task.worker" and event.get("task") == point.get("task") and "task" in point
+        ]
+        return served[-1] if served else None
+
+    return worker_of

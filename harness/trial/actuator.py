@@ -1,0 +1,197 @@
+"""What faults do to the running system, on the side of the harness."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ...assertions.kafka import ObservationError, transaction_coordinator
+from ..environments.base import Driver, EffectError, Environment
+from ..runtime.waiting import WaitTimeout, wait_for
+from .network import Cut, Network, Record
+from .supervisor import Supervisor
+
+Report = Mapping[str, Any]
+
+
+COORDINATOR_SECONDS = 20.0
+"""How long the coordinator that follows a dead one is waited for."""
+
+
+@dataclass
+class TrialActuator:
+    """What actions do to a trial's environment: implements :class:`onceproof.faults.capabilities.Actuator`.
+
+    Called on the injector's threads, mostly while the reporting thread is parked.
+
+    ``worker_of`` names the Python worker that serves the task of a report.
+    """
+
+    environment: Environment
+    record: Record
+    worker_of: Callable[[Report], str | None]
+    supervisor: Supervisor | None = None
+    _paused: dict[str, str] = field(default_factory=dict)
+    _restarts: list[threading.Thread] = field(default_factory=list)
+    _failures: list[str] = field(default_factory=list)
+    _ending: Driver | None = None
+    _network: Network = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._network = Network(self.environment, self.record)
+
+    def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+        """Returns what died, once it is confirmed. Raises EffectError."""
+        if target == "driver":
+            return self._supervisor().kill(point.get("process"), restart_after)
+        if target == "broker":
+            return self._kill_broker(point, restart_after)
+        if target == "node":
+            return self._kill_node(self._process("executor", point), restart_after)
+        return self.environment.kill_process(self._process(target, point))
+
+    def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+        """SIGTERM to the driver's main process. Raises EffectError."""
+        if target != "driver":
+            raise EffectError(f"the {target} cannot be told to end: only a driver can")
+        self._ending, detail = self._supervisor().terminate(point.get("process"), restart_after)
+        return detail
+
+    def await_death(self, target: str, point: Report, seconds: float) -> str:
+        """Returns once nothing of the driver that was told to end runs any more. Raises EffectError."""
+        ending = self._ending
+        if ending is None:
+            raise EffectError(f"no {target} was told to end")
+        try:
+            wait_for(lambda: not ending.alive(), seconds, "the driver's end")
+        except WaitTimeout as error:
+            alive = ", ".join(ending.alive())
+            raise EffectError(f"the {target} still runs {seconds:g} s after SIGTERM ({alive})") from error
+        return f"{ending.process} and all on its machine ended"
+
+    def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
+        """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place."""
+        if target == "driver":
+            incarnation = self._supervisor().driver_of(point.get("process"))
+            process = self._paused[target] = incarnation.driver.process
+            detail = self._supervisor().replace(incarnation) if replace else incarnation.driver.pause()
+        else:
+            process = self._paused[target] = self._process(target, point)
+            detail = self.environment.pause_process(process)
+        self.record("process.paused", {"target": target, "process": process, "detail": detail})
+        return detail
+
+    def resume(self, target: str, point: Report) -> str:
+        """Let the processes of ``target`` go on: those that were paused last, whichever process reports ``point``."""
+        process = self._paused.pop(target, None) or self._process(target, point)
+        if target == "driver":
+            driver = self._supervisor().driver_of(process).driver
+            process, detail = driver.process, driver.resume()
+        else:
+            detail = self.environment.resume_process(process)
+        self.record("process.resumed", {"target": target, "process": process, "detail": detail})
+        return detail
+
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
+        """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
+
+        Returns once nothing passes. Raises EffectError.
+        """
+        process = self._driver(point) if target == "driver" else self._process(target, point)
+        return self._network.cut(Cut(target, process, self._machine(target, process), peer), seconds)
+
+    def heal(self, deadline: float) -> list[str]:
+        """Heal at once what is still cut; nothing is cut any more. Returns what could not be healed."""
+        return self._network.settle(deadline)
+
+    def settle(self, deadline: float) -> list[str]:
+        """Heal the network, and wait for restarts that are under way; returns what went wrong with them."""
+        unhealed = self.heal(deadline)  # first: a broker that comes back needs the network
+        for thread in self._restarts:
+            thread.join(deadline)
+        hanging = [f"{thread.name} has not ended" for thread in self._restarts if thread.is_alive()]
+        return unhealed + self._failures + hanging
+
+    def _supervisor(self) -> Supervisor:
+        if self.supervisor is None:
+            raise EffectError("no driver runs yet")
+        return self.supervisor
+
+    def _process(self, target: str, point: Report) -> str:
+        process = self.worker_of(point) if target == "worker" else point.get("process")
+        if target == "executor" and not process:
+            process = next(iter(self.environment.executors()), None)
+        if not process:
+            raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
+        return str(process)
+
+    def _driver(self, point: Report) -> str:
+        return self._supervisor().driver_of(point.get("process")).driver.process
+
+    def _machine(self, target: str, process: str) -> str:
+        """The name that a plan has for the machine of ``process``, if it has one."""
+        return f"broker{self.environment.broker_of(process)}" if target == "broker" else process.rpartition(":")[0]
+
+    def _kill_broker(self, point: Report, restart_after: float) -> str:
+        broker = self.environment.broker_of(self._process("broker", point))
+        detail = self.environment.kill_broker(broker)
+        back = partial(self.environment.start_broker, broker)
+        thread = self._restart(f"broker {broker}", "broker", back, {"broker": broker}, restart_after)
+        if "transactional_id" in point:
+            watch = partial(self._watch_coordinator, str(point["transactional_id"]), broker, thread)
+            self._run(f"coordinator after broker {broker}", watch)
+        return detail
+
+    def _kill_node(self, process: str, restart_after: float) -> str:
+        detail = self.environment.kill_node(process)
+        node = process.partition(":")[0]
+        back = partial(self.environment.start_node, process)
+        self._restart(node, "node", back, {"node": node}, restart_after)
+        return detail
+
+    def _restart(
+        self, part: str, target: str, start: Callable[[], str], fields: Mapping[str, Any], after: float
+    ) -> threading.Thread:
+        """Start ``part`` again ``after`` seconds, and record ``target.registered``."""
+
+        def restart() -> None:
+            threading.Event().wait(after)
+            try:
+                detail = start()
+            except Exception as error:
+                self._failures.append(f"{part} did not come back: {error}")
+                self.record("environment.failure", {**fields, "part": part, "detail": str(error)})
+            else:
+                self.record(f"{target}.registered", {**fields, "detail": detail})
+
+        return self._run(f"restart of {part}", restart)
+
+    def _run(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        """A thread that :meth:`settle` waits for."""
+        thread = threading.Thread(target=work, name=name)
+        self._restarts.append(thread)
+        thread.start()
+        return thread
+
+    def _watch_coordinator(self, transactional_id: str, dead: int, restart: threading.Thread) -> None:
+        """Say which broker takes the transaction over: another one, or the dead one once it is back.
+
+        What cannot be seen is not said: the transaction's end is what the verdict needs.
+        """
+        bootstrap = str(self.environment.addresses("harness").kafka)
+
+        def taken_over() -> int | None:
+            back = not restart.is_alive()
+            with suppress(ObservationError):  # while the brokers elect a new leader
+                found = transaction_coordinator(bootstrap, transactional_id)
+                return found if found is not None and (found != dead or back) else None
+            return None
+
+        with suppress(WaitTimeout):
+            coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
+            fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
+            self.record("txn.coordinator", fields)

@@ -1,0 +1,144 @@
+"""What a trial's journal and injector say of its progress; the supervisor asks, and decides on restarts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from ...faults import Injector, Plan, action_named
+from ...plans import ActionReference
+
+
+class TrialProgress:
+    """Fed with every journal event of a trial of ``plan``; answers from memory."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._faults = plan.faults
+        self._lock = threading.Lock()
+        self._committed: set[int] = set()
+        self._started: int | None = None
+        self._consequences = 0
+        self._cut: set[tuple[object, object]] = set()
+        self._killed_brokers = 0
+        self._paused_brokers: set[object] = set()
+        self._held_brokers = 0
+        self._fired = False
+        self._starting = True
+        self._moved = time.monotonic()
+        self.injector: Injector | None = None
+        self._arranged: Future[Any] | None = None
+
+    def note(self, event: str, fields: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._moved = time.monotonic()
+            if event == "driver.started":
+                self._starting = True
+            if event == "point":
+                self._note_point(fields)
+            if event == "fault.fired":
+                self._fired = True
+                self._consequences += self._self_inflicted(fields)
+            self._note_network(event, fields)
+            self._note_brokers(event, fields)
+
+    def _self_inflicted(self, fired: Mapping[str, Any]) -> bool:
+        """Whether a driver may fail by itself after this action."""
+        reference = ActionReference.of(fired)
+        action = reference.find(self._faults) if reference else None
+        return action is not None and action.target in action_named(action.name).self_inflicted
+
+    def _note_point(self, fields: Mapping[str, Any]) -> None:
+        here = (fields.get("phase"), fields.get("edge"))
+        if here == ("batch.commit", "after"):
+            self._committed.add(fields["batch"])
+        elif here == ("sink.write", "before"):
+            self._started = fields["batch"]
+            self._starting = False
+
+    def _note_network(self, event: str, fields: Mapping[str, Any]) -> None:
+        """While the plan keeps a machine cut off or a broker away, drivers may fail by that again and again."""
+        link = (fields.get("process"), fields.get("peer"))
+        if event == "network.cut":
+            self._cut.add(link)
+        elif event in ("network.healed", "environment.failure"):
+            self._cut.discard(link)
+        elif event == "driver.exited":
+            self._consequences += self._kept_away()
+
+    def _note_brokers(self, event: str, fields: Mapping[str, Any]) -> None:
+        """A broker is away from its kill or pause on, until it is registered again or goes on."""
+        dies, stops = self._takes_broker_away(fields)
+        back = event == "broker.registered" or (event == "environment.failure" and "broker" in fields)
+        if event == "fault.fired" and dies:
+            self._killed_brokers += 1
+        elif back or (event == "fault.failed" and dies):
+            self._killed_brokers = max(0, self._killed_brokers - 1)
+        elif event == "fault.fired" and stops:
+            self._paused_brokers.add(fields.get("fault"))
+        elif event == "resumed" or (event in ("fault.confirmed", "fault.failed") and stops):
+            self._paused_brokers.discard(fields.get("fault"))
+        if event in ("hold", "release") and (fields.get("point") or {}).get("role") == "broker":
+            self._held_brokers += 1 if event == "hold" else -1
+
+    def _takes_broker_away(self, fields: Mapping[str, Any]) -> tuple[bool, bool]:
+        """Whether an event's action takes a broker away until it is registered again, or until the action is over."""
+        reference = ActionReference.of(fields)
+        action = reference.find(self._faults) if reference else None
+        spec = action_named(action.name) if action else None
+        if action is None or spec is None or spec.network or action.target not in spec.takes_broker_away:
+            return False, False  # of a network it is told when it is cut and when it is healed
+        registers = any(one.kind == "broker_registered" and action.target in one.targets for one in spec.requires)
+        return registers, not registers
+
+    def disturbed(self) -> bool:
+        """Whether the plan keeps a broker away, holds one of its threads, or cuts the network."""
+        with self._lock:
+            return self._kept_away() or self._held_brokers > 0
+
+    def _kept_away(self) -> bool:
+        return bool(self._cut or self._killed_brokers or self._paused_brokers)
+
+    def committed_batches(self) -> int:
+        return len(self._committed)
+
+    def started_batch(self) -> int | None:
+        return self._started
+
+    def starting(self) -> bool:
+        return self._starting
+
+    def consequences(self) -> int:
+        return self._consequences
+
+    @property
+    def fired(self) -> bool:
+        """Whether any fault fired."""
+        return self._fired
+
+    def idle_seconds(self) -> float:
+        """A job that waits for its input, or for a network or a broker that the plan keeps from it, is not idle."""
+        if self.busy() or self._kept_away() or self._arranging():
+            return 0.0
+        return time.monotonic() - self._moved
+
+    def wait_for_input(self, arranged: Future[Any]) -> None:
+        """The job cannot go on before this is done."""
+        self._arranged = arranged
+        arranged.add_done_callback(lambda done: self.note("input.arranged", {}))
+
+    def _arranging(self) -> bool:
+        return self._arranged is not None and not self._arranged.done()
+
+    def busy(self) -> bool:
+        return self.injector is not None and self.injector.acting()
+
+    def holding(self) -> bool:
+        return self.injector is not None and self.injector.holding() > 0
+
+    def release(self, reason: str | None = None) -> None:
+        self._moved = time.monotonic()
+        if self.injector is not None:
+            self.injector.release_all(reason)

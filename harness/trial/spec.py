@@ -1,0 +1,53 @@
+"""What a trial is made of, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...assertions import Evidence, Guarantee, Verdict, Workload
+from ...faults import Plan, ResolvedPlan
+from ..jobs import Job
+from ..sinks import Sink
+
+
+@dataclass(frozen=True)
+class TrialSpec:
+    """One run of a job: its sink, its input, its plan, the claim to judge it by. Durations are in seconds.
+
+    ``trace`` loads every probe that the sink has, so that the journal lists all points of a run.
+    """
+
+    sink: Sink
+    job: Job
+    plan: Plan
+    resolved: ResolvedPlan
+    claim: Guarantee
+    workload: Workload
+    trace: bool = False
+    conf: Mapping[str, str] = field(default_factory=dict)
+    jars: Sequence[str] = ()
+    deadline: float = 90.0
+    """without any progress, after which the job counts as hanging"""
+    settle_deadline: float = 15.0
+    watch: bool = True
+    """whether the target is read while the job is under way, too"""
+    readable: bool = False
+    """whether a run without a fault could be read: then a reading that fails after one is the fault's work"""
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """A verdict with what it was made of. ``timings`` are seconds by stage; ``warnings`` tell of what went wrong beside
+    the trial, such as the sink's cleanup."""
+
+    spec: TrialSpec
+    verdict: Verdict
+    timings: Mapping[str, float]
+    versions: Mapping[str, str]
+    directory: Path
+    journal: Sequence[Mapping[str, Any]]
+    evidence: Evidence
+    warnings: Sequence[str] = ()

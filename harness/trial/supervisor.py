@@ -1,0 +1,271 @@
+"""Starts the driver, and again on the same checkpoint when it dies, as YARN, Kubernetes or a CI loop would."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..environments.base import Driver, EffectError
+from ..runtime.waiting import WaitTimeout, wait_for
+from .idleness import Idleness
+
+RESTARTS = 3
+"""How often a driver that dies unplanned, without the job having made progress, is started again."""
+
+HANGS = 2
+"""How often a driver that hangs after a fault, without the job having made progress, is ended and started again."""
+
+DRAIN = 10.0
+"""Seconds that a driver's other processes have to end after its main process did."""
+
+POLL = 0.1
+"""Seconds between two looks at the drivers."""
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """How the job ended: by itself with exit code 0, or given up at ``batch`` with ``error``."""
+
+    finished: bool
+    error: str | None = None
+    batch: int | None = None
+    hung: bool = False
+
+
+@dataclass
+class Incarnation:
+    """One start of the driver. ``planned`` is set before a fault ends it, ``replaced`` once another one took over.
+
+    ``restart_after``: seconds from its planned end to the next start.
+    """
+
+    number: int
+    driver: Driver
+    planned: bool = False
+    replaced: bool = False
+    code: int | None = None
+    restart_after: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        return self.code is not None
+
+
+class Progress(Protocol):
+    """What the supervisor needs to know of the trial."""
+
+    def committed_batches(self) -> int: ...
+
+    def started_batch(self) -> int | None:
+        """The batch that was last handed to the sink."""
+
+    def consequences(self) -> int:
+        """How many things were done by which a driver may fail by itself."""
+
+    @property
+    def fired(self) -> bool:
+        """Whether any fault fired."""
+
+    def idle_seconds(self) -> float:
+        """Seconds since anything was reported or a planned action was under way."""
+
+    def starting(self) -> bool:
+        """Whether the driver that was started last has not handed a batch to the sink yet."""
+
+    def busy(self) -> bool:
+        """Whether a fault's actions are under way."""
+
+    def holding(self) -> bool:
+        """Whether the plan holds threads of the job."""
+
+    def release(self, reason: str | None = None) -> None:
+        """Let go of all that is held or paused: nothing that it waits for can come any more. With a ``reason``, the
+        faults that still hold something have failed by it."""
+
+
+@dataclass
+class Supervisor:
+    """Runs one job to its end. ``start`` starts incarnation n; ``error_of`` finds its exception in its log, one line;
+    ``complete`` says whether all input is committed: a driver that ends before that has died, whatever its exit code.
+
+    ``deadline`` bounds the seconds in which the job is idle (:class:`.idleness.Idleness`). ``before_restart`` is called
+    after each end of a driver that another one follows, when none runs.
+    """
+
+    start: Callable[[int], Driver]
+    complete: Callable[[], bool]
+    error_of: Callable[[int], str | None]
+    record: Callable[[str, Mapping[str, Any]], None]
+    progress: Progress
+    deadline: float
+    before_restart: Callable[[], None] = lambda: None
+    incarnations: list[Incarnation] = field(default_factory=list)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _wake: threading.Event = field(default_factory=threading.Event)
+    _idleness: Idleness = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._idleness = Idleness(self._processor_seconds)
+
+    def run(self) -> JobOutcome:
+        """Returns when no driver runs any more: the job has ended, or is given up."""
+        strikes, committed, consequences, hangs = 0, 0, 0, 0
+        self._launch()
+        while True:
+            if not self._ended_in_time():
+                hangs = 1 if self.progress.committed_batches() > committed else hangs + 1
+                if not self.progress.fired or hangs > HANGS:
+                    return self._give_up_hanging()
+                self._end_hanging()
+                committed = self.progress.committed_batches()
+                self.before_restart()
+                self._launch()
+                continue
+            newest = self.incarnations[-1]
+            if newest.code == 0 and self.complete():
+                return JobOutcome(finished=True)
+            if not newest.planned:
+                moved = self.progress.committed_batches() > committed
+                excused = self.progress.consequences() > consequences
+                strikes = (0 if moved else strikes) + (0 if excused else 1)
+                if strikes > RESTARTS:
+                    return self._give_up(newest)
+            committed, consequences = self.progress.committed_batches(), self.progress.consequences()
+            self._wait_until_actions_are_done()
+            self.before_restart()
+            if newest.planned and newest.restart_after:
+                threading.Event().wait(newest.restart_after)
+            self._launch()
+
+    def driver_of(self, process: str | None) -> Incarnation:
+        """The incarnation to which ``process`` belongs, else the newest one."""
+        with self._lock:
+            for incarnation in self.incarnations:
+                if not incarnation.ended and incarnation.driver.holds(process):
+                    return incarnation
+            if not self.incarnations:
+                raise EffectError("no driver runs yet")
+            return self.incarnations[-1]
+
+    def kill(self, process: str | None, restart_after: float = 0.0) -> str:
+        """The machine of the driver to which ``process`` belongs dies; returns once that is confirmed."""
+        incarnation = self._planned_end(process, restart_after)
+        detail = incarnation.driver.kill()
+        self._wake.set()
+        return detail
+
+    def terminate(self, process: str | None, restart_after: float = 0.0) -> tuple[Driver, str]:
+        """SIGTERM to the driver to which ``process`` belongs; returns it, and what was done, without waiting."""
+        incarnation = self._planned_end(process, restart_after)
+        return incarnation.driver, incarnation.driver.terminate()
+
+    def _planned_end(self, process: str | None, restart_after: float) -> Incarnation:
+        incarnation = self.driver_of(process)
+        incarnation.planned, incarnation.restart_after = True, restart_after
+        return incarnation
+
+    def replace(self, incarnation: Incarnation) -> str:
+        """Pause a driver; the cluster takes the silent one for dead and starts another one."""
+        detail = incarnation.driver.pause()
+        incarnation.replaced = True
+        with self._lock:
+            self._launch()
+        return detail
+
+    def end(self) -> None:
+        """End what still runs."""
+        with self._lock:
+            for incarnation in self.incarnations:
+                if not incarnation.ended:
+                    incarnation.planned = True
+                    incarnation.driver.kill()
+                    self._note_exit(incarnation, incarnation.driver.wait(5) or -9)
+
+    def alive(self) -> list[str]:
+        return [process for incarnation in self.incarnations for process in incarnation.driver.alive()]
+
+    def _launch(self) -> None:
+        with self._lock:
+            number = len(self.incarnations) + 1
+            driver = self.start(number)
+            self.incarnations.append(Incarnation(number, driver))
+            self.record("driver.started", {"incarnation": number, "process": driver.process})
+
+    def _ended_in_time(self) -> bool:
+        """Wait until no driver runs any more; False when nothing has moved for longer than the deadline."""
+        while self._idle_seconds() <= self.deadline or self._let_go():
+            self._collect()
+            with self._lock:
+                running = [incarnation for incarnation in self.incarnations if not incarnation.ended]
+            if not running:
+                return True
+            if all(incarnation.replaced for incarnation in running):
+                self.progress.release()
+            self._wake.wait(POLL)
+            self._wake.clear()
+        return False
+
+    def _idle_seconds(self) -> float:
+        return self._idleness.seconds(self.progress.idle_seconds(), self.progress.starting())
+
+    def _processor_seconds(self) -> float | None:
+        """Of all drivers that run; None where it is not known."""
+        used = [one.driver.processor_seconds() for one in self.incarnations if not one.ended]
+        return None if None in used else sum(seconds or 0.0 for seconds in used)
+
+    def _let_go(self) -> bool:
+        """Whether it is the plan that holds the job up: then that is no hang, and the job goes on without its holds."""
+        if not self.progress.holding():
+            return False
+        self.progress.release(f"its hold was let go after {self.deadline:g} s in which nothing moved (--deadline)")
+        return True
+
+    def _collect(self) -> None:
+        with self._lock:
+            for incarnation in self.incarnations:
+                code = None if incarnation.ended else incarnation.driver.wait(0)
+                if code is not None:
+                    self._note_exit(incarnation, code)
+
+    def _note_exit(self, incarnation: Incarnation, code: int) -> None:
+        incarnation.code = code
+        error = self.error_of(incarnation.number) if code and not incarnation.planned else None
+        self._drain(incarnation)
+        self.record(
+            "driver.exited",
+            {"incarnation": incarnation.number, "code": code, "planned": incarnation.planned, "error": error},
+        )
+
+    def _drain(self, incarnation: Incarnation) -> None:
+        """Wait for what the driver's main process left running (its JVM shutting down), then end it."""
+        try:
+            wait_for(lambda: not incarnation.driver.alive(), DRAIN, "the end of the driver's other processes")
+        except WaitTimeout:
+            self.record("driver.leftover", {"processes": incarnation.driver.alive()})
+            incarnation.driver.kill()
+
+    def _wait_until_actions_are_done(self) -> None:
+        while self.progress.busy():
+            self._wake.wait(POLL)
+
+    def _give_up(self, last: Incarnation) -> JobOutcome:
+        batch = self.progress.started_batch()
+        # What a driver that ends with code 0 has logged is no reason: something in it ended the process.
+        logged = self.error_of(last.number) if last.code else None
+        error = logged or f"the driver ended with exit code {last.code} before its input's end"
+        self.record("driver.gave_up", {"batch": batch, "error": error})
+        return JobOutcome(finished=False, error=error, batch=batch)
+
+    def _end_hanging(self) -> None:
+        """End a driver that a fault left hanging, as an operator would: its restart may get through."""
+        self.record("driver.hung", {"batch": self.progress.started_batch(), "seconds": self.deadline})
+        self.end()
+
+    def _give_up_hanging(self) -> JobOutcome:
+        batch = self.progress.started_batch()
+        error = f"no progress for {self.deadline:g} s"
+        self.record("driver.gave_up", {"batch": batch, "error": error})
+        self.end()
+        return JobOutcome(finished=False, error=error, batch=batch, hung=True)

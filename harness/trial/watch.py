@@ -1,0 +1,158 @@
+"""Readings while the job is under way: what a reader gets between two steps of it.
+
+The target is read with the stream parked where the engine has just recorded a batch as done, after a driver's death,
+and where a replay passes the point at which a fault struck. Never while the plan keeps a broker away, holds one of its
+threads or cuts the network: then a reading would tell of the fault, not of the sink.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ...assertions import Glimpse, Open
+from ..runtime.waiting import WaitTimeout, wait_for
+from . import checkpoint
+from .journal import Journal
+from .progress import TrialProgress
+from .settle import Settler, one_line
+
+MARKERS = 5.0
+"""Seconds that the brokers have to end a transaction after the engine has recorded the batch: they write its markers
+on their own time."""
+
+MARKERS_AGAIN = 0.5
+"""Seconds once they took longer than that: then it is the sink that leaves transactions open."""
+
+READ = 10.0
+"""Seconds for a reading: a thread of the job is parked meanwhile, and may hold the lock that the reader waits for."""
+
+COMMIT, DEATH, REPLAY = "commit", "death", "replay"
+"""Where is read."""
+
+AT = ("phase", "edge", "batch", "file", "line", "row")
+"""Fields by which a replay's point is told to be that of the fault."""
+
+
+@dataclass
+class Watch:
+    """Takes readings and keeps them. Called by the injector's threads and the supervisor's; one reading at a time.
+
+    ``settle`` are the seconds that the target needs to show what was written.
+    """
+
+    settler: Settler
+    journal: Journal
+    progress: TrialProgress
+    settle: float = 0.0
+    glimpses: list[Glimpse] = field(default_factory=list)
+    _struck: list[tuple[Mapping[str, Any], int]] = field(default_factory=list)
+    _passed: dict[tuple[object, ...], int] = field(default_factory=dict)
+    _markers: float = MARKERS
+    _hung: set[str] = field(default_factory=set)
+    _incarnation: int = 0
+    _state: threading.Lock = field(default_factory=threading.Lock)
+    _reading: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, event: str, fields: Mapping[str, Any]) -> None:
+        """Every event of the journal: where faults strike, and which driver runs."""
+        with self._state:
+            if event == "driver.started":
+                self._incarnation = fields["incarnation"]
+            if event == "fault.reached" and (fields.get("point") or {}).get("role") not in (None, "broker"):
+                struck = fields["point"]
+                self._struck.append((struck, self._passed.get(_pass(struck), 1)))
+
+    def at_point(self, point: Mapping[str, Any]) -> None:
+        """A thread of the job is parked at ``point``, which is not recorded yet; read if this is a place to read at."""
+        replayed = self._is_replayed(point)
+        if (point.get("phase"), point.get("edge")) == ("batch.commit", "after"):
+            self._read(COMMIT, _named(point), point.get("batch"))
+        elif replayed:
+            self._read(REPLAY, f"the replay's {_named(point)}", point.get("batch"))
+
+    def after_death(self) -> None:
+        """No driver runs; the next one is not started yet."""
+        self._read(DEATH, "the driver was dead", self.progress.started_batch())
+
+    def _is_replayed(self, point: Mapping[str, Any]) -> bool:
+        """Whether another run passes the point of a fault: for the first time, or as often as that one had."""
+        with self._state:
+            count = self._passed[_pass(point)] = self._passed.get(_pass(point), 0) + 1
+            for struck, number in self._struck:
+                again = _pass(struck)[: len(AT)] == _pass(point)[: len(AT)] and _pass(struck) != _pass(point)
+                if again and count in (1, number):
+                    return True
+        return False
+
+    def _read(self, where: str, at: str, batch: int | None) -> None:
+        with self._reading:
+            if where in self._hung or self.progress.busy() or self.progress.disturbed():
+                return
+            rows, opened, error = self._look(where)
+            if error is not None and " hangs " in error:
+                self._hung.add(where)  # it would hang there again, and the job with it
+            self._keep(rows, opened, error, at, batch)
+
+    def _look(self, where: str) -> tuple[pa.Table | None, list[Open], str | None]:
+        """Rows, open transactions, and why they could not be had."""
+        try:
+            opened = self._opened(where == COMMIT)
+            if where == COMMIT and self.settle:
+                threading.Event().wait(self.settle)
+            return self.settler.rows(READ), opened, None
+        except Exception as error:  # whatever it is: it is noted, and the trial goes on
+            return None, [], one_line(error)
+
+    def _opened(self, ended: bool) -> list[Open]:
+        """Open transactions by name; whether there are any is asked first, because that takes less time.
+
+        ``ended``: those of the sink must have, up to their markers.
+        """
+        quiet = self._markers_are_out() if ended else not self.settler.unstable()
+        return ([] if quiet else self.settler.open_in_kafka()) + self.settler.prepared()
+
+    def _markers_are_out(self) -> bool:
+        try:
+            return wait_for(
+                lambda: not self.settler.unstable(), self._markers, "the markers of transactions", poll=0.02
+            )
+        except WaitTimeout:
+            self._markers = MARKERS_AGAIN
+            return False
+
+    def _keep(self, rows: pa.Table | None, opened: list[Open], error: str | None, at: str, batch: int | None) -> None:
+        committed = checkpoint.committed(self.settler.resources.checkpoint)
+        done, number = committed[-1] if committed else None, len(self.glimpses) + 1
+        fields = {
+            "watch": number,
+            "at": at,
+            "batch": batch,
+            "committed": done,
+            "incarnation": self._incarnation,
+            "rows": None if rows is None else rows.num_rows,
+            "open": [f"{one.kind} {one.name} {one.state}" for one in opened],
+            "error": error,
+        }
+        index = self.journal.record("reading", fields)
+        self.progress.note("reading", fields)
+        handed_over = self.progress.started_batch()
+        self.glimpses.append(Glimpse(number, index, done, handed_over, rows, tuple(opened), error, at))
+
+
+def _pass(point: Mapping[str, Any]) -> tuple[object, ...]:
+    """Where the point is, then by whom: a task's attempt passes it, or a run of the query."""
+    return (*map(point.get, AT), point.get("run"), point.get("process"), point.get("attempt"))
+
+
+def _named(point: Mapping[str, Any]) -> str:
+    """``sink.write:after[batch=1]``, ``line[my_sink.py:42][batch=1]``"""
+    if point.get("phase") == "line":
+        step = f"line[{str(point.get('file')).rpartition('/')[2]}:{point.get('line')}]"
+    else:
+        step = f"{point.get('phase')}:{point.get('edge')}"
+    return f"{step}[batch={point['batch']}]" if "batch" in point else step

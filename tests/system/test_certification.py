@@ -1,0 +1,121 @@
+"""Certification on the running system: what is swept, how runs are packed, and what a certificate says of itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Command
+from onceproof.assertions import Workload
+from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.rejudge import rejudge
+from onceproof.harness.certification.results import RESULTS
+from onceproof.harness.runtime.waiting import NotYet, wait_for
+from onceproof.harness.session import Request, Session
+from trials import line_of
+
+pytestmark = pytest.mark.timeout(900)
+
+FOUND = {
+    "ledger_by_attempt": ("task.commit:after", "duplicated"),
+    "ledger_without_batch_zero": ("sink.write:after", "duplicated"),
+    "rewrites_known_batches": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
+    "retries_a_lost_answer": ("line *:{write(target, batch, rows)}", "duplicated"),
+}
+"""Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
+
+
+def named(points: str, sink: str) -> str:
+    """``line *:{text}`` with the number of the line that has the text."""
+    return re.sub(r"\{(.*)\}", lambda text: str(line_of(sink, f"    {text[1]}")), points)
+
+
+SMALL = ("--batches", "3", "--rows", "24")
+
+
+def sweep(session: Session, sink: str, directory: Path, points: str = "all", **more: Any) -> Certificate:
+    request = Request(sink, workload=Workload(batches=3, rows=48))
+    return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
+
+
+@pytest.mark.parametrize("sink", FOUND)
+def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found(
+    session: Session, tmp_path: Path, sink: str
+) -> None:
+    points, kind = FOUND[sink]
+    certificate = sweep(session, sink, tmp_path / "sweep", named(points, sink), fail_fast=True)
+    assert certificate.reference.verdict == "pass", certificate.reference.reason
+    assert certificate.verdict == "fail", certificate.summary
+    failed = [point for point in certificate.points if point.verdict == "fail"]
+    assert all(kind in point.anomalies for point in failed), failed
+    assert failed[0].plan in certificate.summary
+
+
+THIN = """
+from team import writer
+GUARANTEE, SERVICES = "exactly-once", ("postgres",)
+prepare, read = writer.prepare, writer.read
+def write_batch(df, batch_id, target):
+    writer.write(df, batch_id, target)
+"""
+
+
+def test_the_code_of_a_sink_that_lies_in_modules_of_its_directory_is_swept(session: Session, tmp_path: Path) -> None:
+    broken = Path(__file__).resolve().parents[2] / "jobs" / "broken" / "ledger_not_atomic.py"
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "writer.py").write_text(broken.read_text().replace("def write_batch(", "def write("))
+    (tmp_path / "thin.py").write_text(THIN)
+    points = f"line team/writer.py:{line_of('ledger_not_atomic', 'cursor.execute(RECORD, batch)')}"
+    certificate = sweep(session, str(tmp_path / "thin.py"), tmp_path / "sweep", points, fail_fast=True)
+    assert certificate.verdict == "fail", certificate.summary
+    assert "line[team/writer.py:" in certificate.summary
+
+
+def told(certificate: Certificate) -> Mapping[str, tuple[str, str | None, Mapping[str, int]]]:
+    """What each point came to."""
+    return {point.plan: (point.verdict, point.guarantee, point.anomalies) for point in certificate.points}
+
+
+def test_packed_runs_and_runs_of_one_point_come_to_the_same(session: Session, tmp_path: Path) -> None:
+    points = "sink.commit:after,batch.commit:after"
+    packed = sweep(session, "kafka_append", tmp_path / "packed", points, profile="demo")
+    alone = sweep(session, "kafka_append", tmp_path / "alone", points, profile="demo", pack=1)
+    assert told(packed) == told(alone)
+    assert {point.packed for point in alone.points} == {1}
+    assert max(point.packed for point in packed.points) > 1, "no point shared a run"
+    assert any(point.anomalies for point in packed.points)
+    assert rejudge(packed, tmp_path / "packed") == packed
+
+
+def test_a_sweep_that_was_killed_goes_on_where_it_stopped_and_refuses_another_sink(
+    onceproof: Command, tmp_path: Path
+) -> None:
+    sink = Path(__file__).resolve().parents[2] / "jobs" / "sinks" / "postgres_upsert.py"
+    (tmp_path / "mine.py").write_text(sink.read_text())
+    asked = ("mine.py", "--points", "sink.write", "--pack", "1", "--parallel", "1", "--batch", "1", *SMALL)
+    command = onceproof.start("certify", *asked, "--run-directory", "sweep")
+    results = tmp_path / "sweep" / RESULTS
+
+    def first() -> bool | NotYet:
+        assert command.poll() is None, command.communicate()
+        return (results.exists() and results.read_text().count("\n") >= 1) or NotYet("no result")
+
+    wait_for(first, 600, "the first result of the sweep")
+    command.kill()
+    command.communicate()
+    kept = results.read_text()
+    ended = onceproof("certify", "--resume", "sweep", "--json")
+    assert ended.code == 0, ended
+    assert results.read_text().startswith(kept), "what was there stays"
+    plans = [json.loads(line)["result"]["plan"] for line in results.read_text().split("\n") if line]
+    assert len(plans) == len(set(plans)) == ended.json["coverage"]["run"] == ended.json["coverage"]["points"] == 2
+    checked = onceproof("check", "sweep", "--json")
+    assert checked.json == ended.json
+    (tmp_path / "mine.py").write_text(sink.read_text() + "\n# another version\n")
+    refused = onceproof("certify", "--resume", "sweep")
+    assert (refused.code, "sink mine.py has changed since" in refused.err) == (2, True), refused

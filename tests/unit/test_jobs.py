@@ -1,0 +1,143 @@
+"""Jobs are found with their expectation; what is missing or wrong is one clear line before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onceproof.assertions import Expectation, Guarantee, Workload
+from onceproof.faults import shape_of
+from onceproof.harness.errors import SinkError, UsageError
+from onceproof.harness.jobs import REFERENCE, check_job, find_job, key_of
+from onceproof.harness.sinks import Sink, _atomic, _key, _order, _settle, find_sink
+
+SMALL = Workload(rows=12, batches=2)
+
+
+def sink(key: tuple[str, ...] | None, order: str | None = None) -> Sink:
+    path = find_sink("postgres_latest")
+    functions = frozenset({"write_batch", "read"})
+    return Sink(path, Guarantee.EXACTLY_ONCE, (), functions, shape_of(path), key=key, order=order)
+
+
+def test_without_a_job_the_reference_job_passes_everything_through() -> None:
+    job = find_job()
+    assert (job.path, job.name, job.key) == (REFERENCE, "passthrough", ("id",))
+    assert job.expectation() == Expectation("SELECT * FROM input\n")
+    assert check_job(job, SMALL).names == ["id", "key", "value", "event_time", "payload"]
+
+
+def test_the_expectation_of_a_job_stands_beside_it_unless_another_is_given(tmp_path: Path) -> None:
+    for name, text in (
+        ("mine.py", ""),
+        ("mine.sql", "SELECT id FROM input"),
+        ("other.sql", "SELECT id + 1 AS id FROM input"),
+    ):
+        (tmp_path / name).write_text(text)
+    job = str(tmp_path / "mine.py")
+    assert find_job(job).sql == "SELECT id FROM input"
+    assert find_job(job, str(tmp_path / "other.sql")).expectation_path == tmp_path / "other.sql"
+
+
+@pytest.mark.parametrize(
+    ("sql", "key"),
+    [
+        ("SELECT 1", ("id",)),
+        ("-- key: customer, day\nSELECT 1", ("customer", "day")),
+        ("\n--KEY:key\nSELECT 1", ("key",)),
+        ("-- the keys are ours\nSELECT 1", ("id",)),
+    ],
+)
+def test_the_first_line_of_an_expectation_may_name_its_key(sql: str, key: tuple[str, ...]) -> None:
+    assert key_of(sql) == key
+
+
+@pytest.mark.parametrize(
+    ("job", "expect", "why"),
+    [
+        ("missing.py", None, "--job missing.py does not exist: give the path of a PySpark application"),
+        ("alone.sql", None, "--job alone.sql is no Python file"),
+        ("alone.py", None, "--job alone.py has no expectation: give --expect FILE.sql, or put alone.sql"),
+        ("lonely.py", "missing.sql", "--expect missing.sql does not exist: give the path of a file with a SELECT"),
+        ("lonely.py", ".", "--expect . is a directory"),
+        ("lonely.py", "latin.sql", "latin.sql cannot be read: .*utf-8"),
+    ],
+)
+def test_a_job_that_is_not_there_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, expect: str | None, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("alone.py", "lonely.py"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "alone.sql").write_text("") if job == "alone.sql" else None
+    (tmp_path / "latin.sql").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=why) as error:
+        find_job(job, expect)
+    assert "\n" not in str(error.value)
+
+
+def test_an_expectation_that_gives_no_truth_is_named_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text("SELECT key FROM input")
+    with pytest.raises(UsageError, match=f"^{tmp_path / 'mine.sql'}: the expectation's result has no column 'id'"):
+        check_job(find_job(expect=str(tmp_path / "mine.sql")), SMALL)
+
+
+def test_the_keys_of_a_sink_become_those_of_what_must_come_out() -> None:
+    found = find_job().expectation(sink(("key",), "event_time"))
+    assert (found.key, found.latest, found.order, found.identity) == (("id",), ("key",), "event_time", ("key",))
+
+
+def test_a_key_that_the_rows_do_not_have_is_the_sinks_error() -> None:
+    with pytest.raises(SinkError, match=r"^sink postgres_latest.py: the sink's KEY names column 'customer', but"):
+        check_job(find_job(), SMALL, sink(("customer",)))
+
+
+HERE = Path("mine.py")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("key", r"KEY = 'key' is not a tuple of columns: write KEY = \(\"key\",\)"),
+        ([], r"KEY = \[\] is not a tuple"),
+        (5, "KEY = 5 is not a tuple"),
+        (["key", 5], "5 in KEY is no column's name"),
+        (["key", "key"], "names a column twice"),
+    ],
+    ids=str,
+)
+def test_a_key_that_is_no_tuple_of_columns_is_refused(value: object, why: str) -> None:
+    with pytest.raises(SinkError, match=rf"^sink mine\.py: .*{why}"):
+        _key(HERE, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "why"),
+    [
+        (5, ("key",), "ORDER = 5 is no column's name"),
+        ("event_time", None, "ORDER = 'event_time' needs a KEY"),
+        ("key", ("key",), "ORDER = 'key' is a column of KEY"),
+    ],
+)
+def test_an_order_that_orders_nothing_is_refused(value: object, key: tuple[str, ...] | None, why: str) -> None:
+    with pytest.raises(SinkError, match=f"^sink mine.py: {why}"):
+        _order(HERE, value, key)
+
+
+@pytest.mark.parametrize("value", [-1, "2", True, 601, float("nan"), None], ids=str)
+def test_a_settle_that_is_no_time_is_refused(value: object) -> None:
+    with pytest.raises(SinkError, match=r"^sink mine\.py: SETTLE = .* is no number of seconds from 0 to 600: write"):
+        _settle(HERE, value)
+
+
+def test_atomic_is_true_or_false_and_settle_a_number_of_seconds() -> None:
+    assert (_atomic(HERE, True), _atomic(HERE, False), _settle(HERE, 2)) == (True, False, 2.0)
+    with pytest.raises(SinkError, match="ATOMIC = 'yes' is neither True nor False"):
+        _atomic(HERE, "yes")
+
+
+def test_what_a_sink_keeps_by_key_is_read_from_its_file() -> None:
+    from onceproof.harness.sink_host import describe, load
+
+    found = describe(load(str(find_sink("postgres_latest"))))
+    assert (found["key"], found["order"], found["atomic"], found["settle"]) == (["key"], None, True, 0.0)

@@ -1,0 +1,58 @@
+"""The results of a sweep survive whatever happens to the process that writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onceproof.harness.certification.results import RESULTS, PointResult, Store
+from onceproof.harness.errors import UsageError
+
+INPUTS = {"sink my_sink.py": "a1", "seed": "1"}
+PLAN = "sink.write:after[batch=1] -> kill(driver)"
+
+
+def result(plan: str = PLAN, verdict: str = "pass") -> PointResult:
+    return PointResult.model_validate(
+        {
+            "verdict": verdict,
+            "exactly_once": verdict,
+            "guarantee": "exactly-once",
+            "reason": "each row was read once\u2028",
+            "anomalies": {},
+            "seconds": 1.0,
+            "run_directory": "/run",
+            "step": "sink.write:after",
+            "plan": plan,
+            "tries": 1,
+            "cell": ("sink.write:after", "kill(driver)", "second"),
+            "batch": 1,
+            "reached": True,
+            "landed": True,
+            "packed": 1,
+        }
+    )
+
+
+def test_what_was_kept_is_there_for_the_next_sitting(tmp_path: Path) -> None:
+    Store(tmp_path, INPUTS).add(result())
+    assert Store(tmp_path, INPUTS).get(PLAN) == result()
+    assert Store(tmp_path, INPUTS).get("query.start:before -> kill(driver)") is None
+
+
+def test_a_result_that_was_cut_short_does_not_count_and_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    Store(tmp_path, INPUTS).add(result())
+    with (tmp_path / RESULTS).open("a") as file:
+        file.write('{"key": "b1", "resu')
+    store = Store(tmp_path, INPUTS)
+    store.add(result("query.start:before -> kill(driver)"))
+    again = Store(tmp_path, INPUTS)
+    assert [again.get(plan) is not None for plan in (PLAN, "query.start:before -> kill(driver)")] == [True, True]
+
+
+@pytest.mark.parametrize("inputs", [INPUTS | {"seed": "2"}, {"seed": "1"}, INPUTS | {"job": "b2"}])
+def test_results_of_other_inputs_are_refused_by_name(tmp_path: Path, inputs: dict[str, str]) -> None:
+    Store(tmp_path, INPUTS).add(result())
+    changed = next(name for name in {**inputs, **INPUTS} if inputs.get(name) != INPUTS.get(name))
+    with pytest.raises(UsageError, match=f"{changed} has changed since"):
+        Store(tmp_path, inputs)

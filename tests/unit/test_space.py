@@ -1,0 +1,216 @@
+"""The space of a sweep follows from the catalogue, a reference trace and a traced replay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onceproof.assertions import Workload
+from onceproof.faults import Plan
+from onceproof.harness.certification.packing import packs
+from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
+from onceproof.harness.certification.roles import batch_roles
+from onceproof.harness.certification.space import check_points, select, space_of
+from onceproof.harness.errors import UsageError
+
+ROLES = {"first": 0, "middle": 1, "last": 2}
+FIRST_RUN, REPLAY = "run-1", "run-2"
+
+
+def point(phase: str, edge: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"event": "point", "t": 0.0, "phase": phase, **({"edge": edge} if edge else {}), "run": FIRST_RUN, **fields}
+
+
+def batch_of(number: int, stages: tuple[int, ...] = (2,), rows: tuple[int, ...] = ()) -> list[dict[str, Any]]:
+    """A batch with so many tasks in each stage; the last stage asks for these rows and pre-commits."""
+    found = [point("sink.write", "before", batch=number)]
+    for stage, tasks in enumerate(stages, 1):
+        for edge in ("before", "after"):
+            found += [point("task.run", edge, batch=number, stage=stage, partition=task) for task in range(tasks)]
+    writing = {"batch": number, "stage": len(stages), "partition": 0}
+    found += [point("task.row", "before", row=row, **writing) for row in rows]
+    return [*found, point("sink.write", "after", batch=number)]
+
+
+def lines(batch: int, *executions: tuple[int, int], **more: Any) -> list[dict[str, Any]]:
+    """``(line, times)`` each."""
+    return [
+        point("line", file="s.py", line=line, batch=batch, **more) for line, count in executions for _ in range(count)
+    ]
+
+
+def space(trace: list[dict[str, Any]], **more: Any) -> Space:
+    asked: dict[str, Any] = {"roles": ROLES, "refusal": lambda plan: None, **more}
+    return space_of(Question(trace=[point("query.start", "before"), *trace], **asked))
+
+
+def texts(found: Space, step: str = "") -> list[str]:
+    return [one.text for one in found.points if one.step.startswith(step) and one.step]
+
+
+def test_each_step_is_swept_in_the_batch_of_each_role() -> None:
+    found = space([event for number in range(3) for event in batch_of(number)])
+    assert texts(found, "sink.write:after") == [
+        f"sink.write:after[batch={batch}] -> kill(driver)" for batch in ROLES.values()
+    ]
+
+
+def test_a_step_of_a_task_is_swept_by_each_action_that_its_phase_names() -> None:
+    found = space(batch_of(1), roles={"middle": 1})
+    assert texts(found, "task.run:before") == [
+        f"task.run:before[batch=1, stage=1] -> {action}" for action in ("kill(driver)", "fail", "kill(executor)")
+    ]
+
+
+def test_what_this_environment_cannot_do_is_named_with_its_reason() -> None:
+    found = space(
+        batch_of(1),
+        roles={"middle": 1},
+        refusal=lambda plan: "needs --master standalone" if plan.faults[0].actions[0].target == "executor" else None,
+    )
+    assert not [one for one in found.points if one.action == "kill(executor)"]
+    assert {(gap.step, gap.reason) for gap in found.impossible} == {
+        ("task.run:before", "needs --master standalone"),
+        ("task.run:after", "needs --master standalone"),
+    }
+
+
+def test_the_writing_stage_is_swept_in_every_role_and_the_others_by_turns() -> None:
+    trace = [event for number in range(3) for event in batch_of(number, stages=(1, 1, 2))]
+    found = space(trace)
+    kills = [one.text for one in found.points if one.step.startswith("task.run:after") and one.action == "fail"]
+    assert kills == [
+        f"task.run:after[batch={batch}, stage={stage}] -> fail" for batch, other in ((0, 1), (1, 2), (2, 1))
+        for stage in (other, 3)
+    ]  # fmt: skip
+
+
+def test_a_task_with_few_rows_is_swept_at_its_first() -> None:
+    found = space([*batch_of(0, rows=(1,)), *batch_of(1, rows=(1, 5)), *batch_of(2)])
+    kills = [one.text for one in found.points if one.step == "task.row:before" and one.action == "fail"]
+    assert kills == [f"task.row:before[batch={batch}, stage=1, row={row}] -> fail" for batch, row in ((0, 1), (1, 5))]
+    assert ("task.row:before", "last") in {(gap.step, gap.role) for gap in found.impossible}
+
+
+def test_one_task_ended_and_no_other_begun_is_swept_where_a_stage_has_several_tasks() -> None:
+    found = space(batch_of(1, stages=(1, 2)), roles={"middle": 1})
+    assert texts(found, "one task ended") == [
+        "task.run:after[batch=1, stage=2]#1 -> kill(driver) with hold(task.run:before[batch=1, stage=2]#2)"
+    ]
+
+
+def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached() -> None:
+    found = space(batch_of(1), required=frozenset({("sink.write", "before"), ("task.commit", "before")}))
+    assert [gap.step for gap in found.unreached] == ["task.commit:before"]
+
+
+def test_a_lines_first_and_last_execution_are_swept_by_kill_and_by_fail_the_roles_by_turns() -> None:
+    found = space([*lines(0, (7, 3)), *lines(1, (7, 2))], roles={"first": 0, "middle": 1})
+    assert texts(found, "line") == [
+        "line[s.py:7][batch=0]#1 -> kill(driver)",
+        "line[s.py:7][batch=1]#1 -> fail",
+        "line[s.py:7][batch=0]#3 -> kill(driver)",
+        "line[s.py:7][batch=1]#2 -> fail",
+    ]
+
+
+def test_a_line_inside_a_try_raises_what_its_except_clauses_name_before_it_and_after_its_call() -> None:
+    code = Code(errors=lambda line: ("psycopg.OperationalError",), calls=lambda line: True)
+    assert texts(space(lines(1, (7, 1)), roles={"middle": 1}, code=code), "line") == [
+        "line[s.py:7][batch=1]#1 -> kill(driver)",
+        "line[s.py:7][batch=1]#1 -> fail(error=psycopg.OperationalError)",
+        "line[s.py:7][batch=1]#1 -> fail(error=psycopg.OperationalError, after=true)",
+    ]
+
+
+def test_what_only_a_replay_runs_is_struck_a_second_time() -> None:
+    replay = [*lines(1, (7, 1)), *lines(1, (7, 1), (9, 2), run=REPLAY)]
+    found = space(lines(1, (7, 1)), roles={"middle": 1}, replay=replay)
+    assert [text for text in texts(found, "line") if ":9]" in text] == [
+        f"batch.commit:before[batch=1] -> kill(driver); line[s.py:9][batch=1]#{nth} -> {action}"
+        for nth in (1, 2)
+        for action in ("kill(driver)", "fail")
+    ]
+
+
+def test_the_point_behind_the_recoverys_last_line_is_struck_too() -> None:
+    """The replay deletes (9) before it writes (8), which the first run does as well."""
+    replay = [*lines(1, (7, 1), (8, 1)), *lines(1, (7, 1), (9, 1), (8, 1), run=REPLAY)]
+    found = space(lines(1, (7, 1), (8, 1)), roles={"middle": 1}, replay=replay)
+    crash = "batch.commit:before[batch=1] -> kill(driver); "
+    kills = [text for text in texts(found) if text.startswith(crash) and text.endswith("kill(driver)")]
+    assert kills == [f"{crash}line[s.py:{line}][batch=1]#{nth} -> kill(driver)" for line, nth in ((9, 1), (8, 2))]
+
+
+def test_a_replay_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends() -> None:
+    replay = [*lines(1, (7, 1), (8, 1)), *lines(1, (7, 1), run=REPLAY)]
+    found = space(lines(1, (7, 1), (8, 1)), roles={"middle": 1}, replay=replay)
+    plan = "batch.commit:before[batch=1] -> kill(driver); sink.write:after[batch=1]#2 -> kill(driver)"
+    assert plan in texts(found)
+
+
+def test_a_quick_sweep_kills_the_driver_at_each_step_of_the_middle_batch() -> None:
+    trace = [event for number in range(3) for event in [*batch_of(number), *lines(number, (7, 1))]]
+    found = space(trace, profile="quick")
+    assert {(one.action, one.batch) for one in found.points} == {("kill(driver)", None), ("kill(driver)", 1)}
+    assert not texts(found, "line")
+
+
+def test_a_demonstration_strikes_each_step_once_in_batches_by_turns() -> None:
+    trace = [event for number in range(3) for event in batch_of(number)]
+    found = space(trace, profile="demo")
+    steps = [one.step for one in found.points]
+    assert len(steps) == len(set(steps))
+    assert {one.batch for one in found.points} == {None, 0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "steps"),
+    [
+        ("task.run", {"task.run:before", "task.run:after"}),
+        ("sink.*:after,query.start", {"sink.write:after", "query.start:before"}),
+        ("lines", {"line s.py:7"}),
+    ],
+)
+def test_points_are_chosen_by_name(wanted: str, steps: set[str]) -> None:
+    found = space([*batch_of(1), *lines(1, (7, 1))], roles={"middle": 1})
+    assert {one.step for one in select(found, wanted).points} == steps
+    assert select(found, "all") == found
+
+
+def test_a_name_that_selects_nothing_is_refused_with_the_steps_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"'task.commit' selects nothing: .*sink.write:before"):
+        select(space(batch_of(1)), "task.commit")
+    with pytest.raises(UsageError, match=r"'task.comit' is unknown: .*phases, lines, all.*task.commit"):
+        check_points("task.comit")
+    check_points("task.*:after,lines,line team/writer.py:42")
+
+
+def test_a_pack_has_at_most_one_point_for_each_batch_and_what_knows_no_batch_runs_alone() -> None:
+    found = space([event for number in range(3) for event in batch_of(number)]).points
+    packed = packs(found, 8)
+    assert sorted(one.text for pack in packed for one in pack.points) == sorted(one.text for one in found)
+    for pack in packed:
+        batches = [one.batch for one in pack.points]
+        assert len(set(batches)) == len(batches)
+        assert len(batches) == 1 or not any(one.alone or one.batch is None for one in pack.points)
+    assert max(len(pack.points) for pack in packed) == 3
+    assert all(len(pack.points) == 1 for pack in packs(found, 1))
+
+
+def test_what_strikes_at_shared_brokers_comes_last() -> None:
+    shared, own = (SweepPoint("a", "fail", "middle", 1, Plan(), exclusive=exclusive) for exclusive in (True, False))
+    assert [pack.exclusive for pack in packs([shared, own], 1)] == [False, True]
+
+
+def test_the_middle_batch_of_each_step_also_runs_alone() -> None:
+    found = space([event for number in range(3) for event in batch_of(number)])
+    assert {one.role for one in found.points if one.alone and one.batch is not None} == {"middle"}
+
+
+def test_roles_are_different_batches() -> None:
+    assert batch_roles(Workload(batches=2)) == {"middle": 0, "last": 1}
+    assert batch_roles(Workload(batches=1, partitions=1)) == {"middle": 0}
+    assert batch_roles(Workload(), 3) == {"middle": 3}
+    with pytest.raises(UsageError, match=r"--batch 7 is beyond the workload: it has batches 0 to 4"):
+        batch_roles(Workload(), 7)

@@ -1,0 +1,157 @@
+"""The truth is what the expectation makes of the input; what gives none is one clear line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from onceproof.assertions import (
+    INPUT_SCHEMA,
+    ROW_SCHEMA,
+    Expectation,
+    ExpectationError,
+    Workload,
+    check_expectation,
+    committed_rows,
+    planned_input,
+    same_rows,
+    truth,
+    truth_schema,
+    truth_until,
+)
+
+SMALL = Workload(seed=3, rows=30)
+STORED = planned_input(SMALL)
+ALL = Expectation("SELECT * FROM input")
+LATEST = Expectation(ALL.sql, latest=("key",))
+GREATEST = Expectation(ALL.sql, latest=("key",), order="event_time")
+
+
+def row(number: int, key: str, batch: int | None, offset: int, second: int = 0) -> dict[str, Any]:
+    time = datetime(2026, 1, 1, 0, 0, second)
+    values = {"id": number, "key": key, "value": 0.5, "event_time": time, "payload": ""}
+    return values | {"partition": 0, "source_offset": offset, "batch": batch}
+
+
+def stored(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=INPUT_SCHEMA)
+
+
+def ids(table: pa.Table) -> list[int]:
+    return sorted(table["id"].to_pylist())
+
+
+def test_the_input_has_each_committed_row_with_its_place() -> None:
+    assert STORED.schema == INPUT_SCHEMA
+    acks = {ack["id"]: ack for ack in SMALL.planned_acks().to_pylist()}
+    bounds = SMALL.batch_bounds()
+    for one in STORED.to_pylist():
+        ack = acks[one["id"]]
+        assert (ack["partition"], ack["offset"], ack["committed"]) == (one["partition"], one["source_offset"], True)
+        first, end = bounds[one["batch"]][one["partition"]]
+        assert first <= one["source_offset"] < end
+    assert same_rows(STORED.select(ROW_SCHEMA.names), committed_rows(SMALL))
+
+
+def test_the_truth_of_a_job_that_passes_everything_through_is_the_committed_rows() -> None:
+    assert truth(ALL, STORED).schema == ROW_SCHEMA
+    assert same_rows(truth(ALL, STORED), committed_rows(SMALL))
+
+
+@pytest.mark.parametrize("batch", range(-1, 5))
+def test_the_truth_until_a_batch_has_the_rows_of_the_batches_up_to_it(batch: int) -> None:
+    wanted = [one["id"] for one in STORED.to_pylist() if one["batch"] <= batch]
+    assert ids(truth_until(ALL, STORED, batch)) == sorted(wanted)
+
+
+def test_a_row_of_no_batch_is_in_the_truth_but_not_until_any_batch() -> None:
+    table = stored(row(1, "a", 0, 0), row(2, "b", None, 9))
+    assert ids(truth(ALL, table)) == [1, 2]
+    assert ids(truth_until(ALL, table, 10**6)) == [1]
+
+
+def test_an_expectation_may_filter_compute_and_aggregate() -> None:
+    found = truth(Expectation("SELECT key, sum(id) AS total, count(*) AS n FROM input GROUP BY key", ("key",)), STORED)
+    totals: dict[str, list[int]] = {}
+    for one in STORED.to_pylist():
+        totals.setdefault(one["key"], []).append(one["id"])
+    assert {one["key"]: (one["total"], one["n"]) for one in found.to_pylist()} == {
+        key: (sum(values), len(values)) for key, values in totals.items()
+    }
+    assert truth(Expectation("SELECT id FROM input WHERE value < 0;"), STORED).num_rows < STORED.num_rows
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("id", pa.int64()),
+        ("CAST(1 AS HUGEINT)", pa.int64()),
+        ("CAST(1 AS UTINYINT)", pa.int64()),
+        ("1.5", pa.float64()),
+        ("CAST(1.5 AS FLOAT)", pa.float64()),
+        ("event_time", pa.timestamp("us")),
+        ("DATE '2026-01-02'", pa.timestamp("us")),
+        ("'x' || key", pa.string()),
+    ],
+)
+def test_every_column_of_the_truth_is_of_one_of_four_types(value: str, kind: pa.DataType) -> None:
+    assert truth_schema(Expectation(f"SELECT id, {value} AS it FROM input")).field("it").type == kind
+
+
+@pytest.mark.parametrize(
+    ("sql", "key", "why"),
+    [
+        ("SELEC * FROM input", ("id",), "the expectation is no SQL that DuckDB runs: Parser Error"),
+        ("SELECT id FROM inputs", ("id",), "no SQL that DuckDB runs: Catalog Error: Table with name inputs"),
+        ("SELECT nothing FROM input", ("id",), 'Referenced column "nothing" not found'),
+        ("CREATE TABLE t (id int)", ("id",), "one SELECT is needed"),
+        ("", ("id",), "0 statements where one SELECT is needed"),
+        ("SELECT * FROM input; SELECT 1", ("id",), "2 statements where one SELECT is needed"),
+        ("SELECT key FROM input", ("id",), "no column 'id' to tell its rows apart, but key: select it, or name"),
+        ("SELECT * FROM input", ("partition",), "no column 'partition' to tell its rows apart"),
+        ("SELECT id, id FROM input", ("id",), "two columns 'id'"),
+        ('SELECT id, source_offset AS "offset" FROM input', ("id",), "column 'offset', which we use"),
+        ("SELECT id, true AS b FROM input", ("id",), "column 'b' .* is of type bool: cast it to BIGINT"),
+        ("SELECT * FROM input WHERE id < 0", ("id",), "gives no row of this workload"),
+        ("SELECT key, id FROM input", ("key",), "rows, but only .* with a key of their own: name the columns"),
+        ("SELECT nullif(id, 0) AS id FROM input", ("id",), "column 'id' .* is null in places"),
+    ],
+    ids=str,
+)
+def test_an_expectation_that_gives_no_truth_is_one_clear_line(sql: str, key: tuple[str, ...], why: str) -> None:
+    with pytest.raises(ExpectationError, match=why) as error:
+        check_expectation(Expectation(sql, key), SMALL)
+    assert "\n" not in str(error.value)
+
+
+def test_of_each_key_the_last_arrival_is_kept() -> None:
+    table = stored(
+        row(1, "a", 0, 5, second=9), row(2, "a", 1, 6), row(3, "a", 1, 7), row(4, "b", 0, 8), row(5, "a", 0, 4)
+    )
+    assert ids(truth(LATEST, table)) == [3, 4]
+    assert ids(truth_until(LATEST, table, 0)) == [1, 4]
+
+
+def test_a_row_of_no_batch_arrives_after_all_batches() -> None:
+    assert ids(truth(LATEST, stored(row(1, "a", 7, 5), row(2, "a", None, 9)))) == [2]
+
+
+def test_with_an_order_the_greatest_of_each_key_is_kept() -> None:
+    table = stored(row(1, "a", 0, 5, second=9), row(2, "a", 1, 6, second=3), row(3, "b", 1, 7))
+    assert ids(truth(GREATEST, table)) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "why"),
+    [
+        (Expectation(ALL.sql, latest=("customer",)), "the sink's KEY names column 'customer', but rows have id, key"),
+        (Expectation(ALL.sql, latest=("key",), order="day"), "the sink's ORDER names column 'day', but rows have"),
+        (Expectation("SELECT id, key FROM input", latest=("key",)), "KEY asks for the last arrival .* ORDER"),
+    ],
+)
+def test_a_key_that_does_not_fit_the_expectation_is_one_clear_line(expectation: Expectation, why: str) -> None:
+    with pytest.raises(ExpectationError, match=why) as error:
+        check_expectation(expectation, SMALL)
+    assert "\n" not in str(error.value)
