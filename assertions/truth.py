@@ -127,13 +127,22 @@ def all_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
 
 def right_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
     """What a reader may get now: the truth and, under a sink's ORDER, the other versions that are equal in it."""
-    expectation = evidence.expectation
+    return _with_equals(truth_table, evidence.expectation, evidence.input)
+
+
+def right_versions_until(expectation: Expectation, stored: pa.Table, batch: int) -> pa.Table:
+    """What a reader may get once the batches up to ``batch`` are written, and no other."""
+    until = stored.filter(pc.fill_null(pc.less_equal(stored["batch"], batch), False))
+    return _with_equals(truth(expectation, until), expectation, until)
+
+
+def _with_equals(truth_table: pa.Table, expectation: Expectation, stored: pa.Table) -> pa.Table:
     if not expectation.latest or not expectation.order:
         return truth_table
     same = equal("v", "t", [*expectation.latest, expectation.order])
     names = ", ".join(f"v.{quoted(name)}" for name in truth_table.column_names)
     statement = f"SELECT {names} FROM versions v JOIN truth t ON {same}"
-    return select(statement, versions=all_versions(truth_table, evidence), truth=truth_table)
+    return select(statement, versions=versions(expectation, stored), truth=truth_table)
 
 
 def _latest(expectation: Expectation, found: pa.Table) -> str:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ..causes import hand_over_story
-from ..glimpses import missing_in, newest, rows_of_batch
+from ..glimpses import listed, newest, right_until
 from ..model import Anomaly, Evidence, Glimpse
+from ..sql import equal, select
 from ._records import SHOWN
+
+COUNTS = """
+WITH written AS (SELECT * FROM after_it EXCEPT SELECT * FROM before_it),
+replaced AS (SELECT * FROM before_it EXCEPT SELECT * FROM after_it),
+touched AS (SELECT DISTINCT {key} FROM written),
+each AS (
+    SELECT
+        EXISTS (SELECT 1 FROM seen s JOIN written w ON {seen_written} WHERE {of_key}) AS visible,
+        NOT EXISTS (SELECT 1 FROM seen s WHERE {of_key})
+            OR EXISTS (SELECT 1 FROM seen s JOIN replaced r ON {seen_replaced} WHERE {of_key}) AS missing
+    FROM touched t
+)
+SELECT count(*) FILTER (visible) AS visible, count(*) FILTER (missing AND NOT visible) AS missing FROM each
+"""
 
 
 @dataclass(frozen=True)
@@ -48,16 +62,29 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
 
 def torn_batches(evidence: Evidence) -> list[Torn]:
     """Each reading that shows part of the newest batch, whatever the sink claims."""
-    batches = {batch for glimpse in evidence.glimpses for batch in [newest(glimpse)] if batch is not None}
-    rows = {batch: rows_of_batch(evidence, batch) for batch in batches}
-    found = (_torn(glimpse, newest(glimpse), rows) for glimpse in evidence.glimpses)
-    return [torn for torn in found if torn]
+    right: dict[int, pa.Table] = {-1: right_until(evidence, None)}
+    found = []
+    for glimpse in evidence.glimpses:
+        batch = newest(glimpse)
+        if glimpse.rows is None or batch is None:
+            continue
+        for one in (batch - 1, batch):
+            right.setdefault(one, right_until(evidence, one))
+        counts = _counts(glimpse.rows, right[batch - 1], right[batch], evidence)
+        if counts["visible"] and counts["missing"]:
+            found.append(Torn(glimpse, batch, counts["visible"], counts["visible"] + counts["missing"]))
+    return found
 
 
-def _torn(glimpse: Glimpse, batch: int | None, rows: Mapping[int, pa.Table]) -> Torn | None:
-    if glimpse.rows is None or batch is None:
-        return None
-    missing = missing_in(glimpse.rows, rows[batch]).num_rows
-    if not 0 < missing < rows[batch].num_rows:
-        return None
-    return Torn(glimpse, batch, rows[batch].num_rows - missing, rows[batch].num_rows)
+def _counts(seen: pa.Table, before: pa.Table, after: pa.Table, evidence: Evidence) -> dict[str, int]:
+    """Of the rows that a batch wrote or replaced: how many are visible, and of how many there is nothing or what was
+    there before. A version that is right neither before nor after the batch is none of the two: it is stale."""
+    names, key = after.column_names, evidence.expectation.identity
+    statement = COUNTS.format(
+        key=listed(key),
+        seen_written=equal("s", "w", names),
+        seen_replaced=equal("s", "r", names),
+        of_key=equal("s", "t", list(key)),
+    )
+    (found,) = select(statement, seen=seen, before_it=before, after_it=after).to_pylist()
+    return found

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..causes import first_sentences, hand_over_story
-from ..glimpses import listed, newest, truth_until
+from ..glimpses import listed
 from ..model import Anomaly, Evidence, Glimpse
 from ..relations import locate, select
 from ..sql import equal
+from ..truth import all_versions
 from ._records import distinct, first_records, place
 
 GONE = """
@@ -28,15 +29,20 @@ SELECT {columns}, min(reading) AS reading, max(seen) AS seen, any_value(kept) AS
 
 NOT_REPLACED = """
 SELECT g.* FROM gone g
-WHERE NOT EXISTS (SELECT 1 FROM right_then r WHERE {same_row}) OR NOT EXISTS (SELECT 1 FROM observed o WHERE {same_key})
+WHERE NOT EXISTS (SELECT 1 FROM versions v WHERE {same_row})
+    OR NOT EXISTS (SELECT 1 FROM observed o WHERE {same_key})
+    OR (SELECT count(*) FROM glimpse m WHERE {met_key}) > 1
 """
+"""Of the rows that are gone, those that are no version of their key, of whose key nothing is left, or of whose key the
+reader met several rows."""
 
 
 def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
     """Each row that a reading under way showed is there at the end as often as then.
 
     Where only further copies of rows are gone, the reader met duplicates. A row of which nothing is left leaves no
-    guarantee. Where rows have a key, a newer version may have taken the place of one that was right then.
+    guarantee. Where rows have a key, another version may have taken a row's place; whether that one was right then, and
+    this one is now, is the question of *stale*.
     """
     found = _gone(observed, evidence)
     if not found.num_rows:
@@ -82,12 +88,12 @@ def _gone_since(glimpse: Glimpse, observed: pa.Table) -> pa.Table:
 def _replaced_left_out(gone: pa.Table, observed: pa.Table, glimpse: Glimpse, evidence: Evidence) -> pa.Table:
     if not evidence.expectation.latest or not gone.num_rows:
         return gone
-    batch = newest(glimpse)
-    before = [truth_until(evidence, one) for one in {glimpse.committed, batch, batch - 1 if batch else None}]
+    key = list(evidence.expectation.latest)
     statement = NOT_REPLACED.format(
-        same_row=equal("r", "g", observed.column_names), same_key=equal("o", "g", evidence.expectation.latest)
+        same_row=equal("v", "g", observed.column_names), same_key=equal("o", "g", key), met_key=equal("m", "g", key)
     )
-    return select(statement, gone=gone, observed=observed, right_then=pa.concat_tables(before))
+    versions = all_versions(evidence.truth, evidence)
+    return select(statement, gone=gone, observed=observed, glimpse=glimpse.rows, versions=versions)
 
 
 def _record(row: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from onceproof.assertions import Evidence, Expectation, Glimpse, Guarantee, Open, Outcome, Verdict, judge, load, save
-from onceproof.assertions.glimpses import shortcomings, truth_until
+from onceproof.assertions.glimpses import truth_until
 from paper_trial import (
     LANDED,
+    PASSTHROUGH,
     changed,
     everything_but,
     evidence,
@@ -20,6 +21,7 @@ from paper_trial import (
     ids_of,
     killed_in_batch_1,
     rows_with,
+    stored_input,
     strangers,
 )
 
@@ -38,8 +40,16 @@ BY_ID = Expectation("SELECT * FROM input", latest=("id",))
 """Rows with the key id: a newer version replaces an older one."""
 
 
-def seen(*glimpses: Glimpse, end: pa.Table | None = None, claim: str = "exactly-once", **more: Any) -> Evidence:
-    return replace(evidence(end, killed_in_batch_1(), LANDED, claim=claim), glimpses=glimpses, **more)
+def seen(
+    *glimpses: Glimpse,
+    end: pa.Table | None = None,
+    claim: str = "exactly-once",
+    expectation: Expectation = PASSTHROUGH,
+    **more: Any,
+) -> Evidence:
+    end = ground_truth(expectation) if end is None else end
+    of = evidence(end, killed_in_batch_1(), LANDED, claim=claim, expectation=expectation)
+    return replace(of, glimpses=glimpses, **more)
 
 
 def kinds(verdict: Verdict) -> list[str]:
@@ -154,26 +164,85 @@ def test_the_truth_until_a_batch_has_the_rows_of_all_batches_up_to_it() -> None:
     assert truth_until(evidence(), 4).num_rows == ground_truth().num_rows
 
 
-RIGHT = [*BATCH_0, *BATCH_1]
+LATEST = Expectation("SELECT * FROM input", latest=("key",))
+GREATEST = Expectation("SELECT * FROM input", latest=("key",), order="value")
 
 
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        (glimpse(rows_with(RIGHT), committed=1), []),
-        (glimpse(rows_with(BATCH_0)), []),
-        (glimpse(rows_with(RIGHT)), []),
-        (glimpse(rows_with(RIGHT[1:]), committed=1), ["1 rows are not there"]),
-        (glimpse(rows_with([*RIGHT, *RIGHT[:2]]), committed=1), ["2 rows are there that should not be"]),
-        (glimpse(rows_with(RIGHT), committed=1, opened=(LEFT,)), ["kafka transaction job-0 is Ongoing"]),
-        (glimpse(None, error="no such table"), ["failed: no such table"]),
-    ],
-    ids=["right", "in flight unseen", "in flight seen", "missing", "twice", "open", "failed"],
-)
-def test_a_reading_falls_short_of_the_committed_batches(found: Glimpse, words: Sequence[str]) -> None:
-    told = shortcomings(seen(found), found)
-    assert len(told) == len(words)
-    assert all(word in sentence for word, sentence in zip(words, told, strict=True))
+def versions_after(batch: int, expectation: Expectation = LATEST) -> list[dict[str, Any]]:
+    return truth_until(evidence(expectation=expectation), batch).to_pylist()
+
+
+def kept(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=ground_truth().schema)
+
+
+def replaced_within(batch: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A row that is right after ``batch``, and an earlier one of its key in the same batch."""
+    events = [row for row in stored_input().to_pylist() if row["batch"] == batch]
+    columns = ground_truth().column_names
+    for right in versions_after(batch):
+        for row in events:
+            if row["key"] == right["key"] and row["id"] != right["id"] and right["id"] in ids_of(batch):
+                return right, {name: row[name] for name in columns}
+    raise AssertionError("no key comes twice in the batch")
+
+
+def test_a_version_that_its_own_batch_must_have_replaced_is_stale_in_a_reading_and_not_withdrawn() -> None:
+    right, earlier = replaced_within(1)
+    rows = kept([earlier if row == right else row for row in versions_after(1)])
+    of = seen(glimpse(rows, committed=1), expectation=LATEST)
+    (stale,) = judge(of).anomalies
+    assert (stale.kind, stale.count, stale.batches) == ("stale", 1, [1])
+    assert (
+        "1 of its rows were met by a reader while the job was under way where another row of their key arrived later"
+        in stale.causes[0]
+    )
+    in_flight = seen(glimpse(rows, committed=0), expectation=LATEST)
+    assert judge(in_flight).anomalies == [], "a batch in flight may show any of its versions"
+
+
+def test_a_version_that_was_right_after_an_earlier_batch_may_be_late() -> None:
+    of = seen(glimpse(kept(versions_after(0)), committed=1), expectation=LATEST)
+    assert judge(of).anomalies == []
+
+
+def test_two_rows_of_one_key_that_a_reader_met_are_withdrawn_once_one_is_gone() -> None:
+    _, earlier = replaced_within(1)
+    of = seen(glimpse(kept([earlier, *versions_after(1)])), expectation=LATEST)
+    assert kinds(judge(of)) == ["withdrawn"]
+
+
+def test_a_batch_of_which_some_keys_show_the_version_before_is_torn() -> None:
+    before, after = versions_after(0), versions_after(1)
+    unchanged = [row for row in after if row in before]
+    new = [row for row in after if row not in before]
+    old = {row["key"]: row for row in before}
+    half = [row if number % 2 else old.get(row["key"]) for number, row in enumerate(new)]
+    rows = kept([*unchanged, *(row for row in half if row)])
+    verdict = judge(seen(glimpse(rows), expectation=LATEST, atomic=True))
+    assert kinds(verdict) == ["torn"]
+    assert verdict.anomalies[0].records[0]["expected"] == len(new)
+
+
+def test_a_stale_row_alone_does_not_tear_a_batch() -> None:
+    right, earlier = replaced_within(1)
+    rows = kept([earlier if row == right else row for row in versions_after(1)])
+    assert kinds(judge(seen(glimpse(rows, committed=1), expectation=LATEST, atomic=True))) == ["stale"]
+
+
+def test_among_equals_in_the_order_an_older_one_does_not_tear_a_batch() -> None:
+    events = stored_input().to_pylist()
+    batch, older = next(
+        (later["batch"], row)
+        for row in events
+        for later in events
+        if (row["key"], row["value"]) == (later["key"], later["value"]) and row["batch"] < later["batch"]
+        if later["id"] in {one["id"] for one in versions_after(later["batch"], GREATEST)}
+    )
+    older = {name: older[name] for name in ground_truth().column_names}
+    rows = kept([older if row["key"] == older["key"] else row for row in versions_after(batch, GREATEST)])
+    of = seen(glimpse(rows, committed=batch, handed_over=batch), expectation=GREATEST, atomic=True)
+    assert judge(of).anomalies == []
 
 
 KEPT: list[Callable[[], Evidence]] = [
