@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup docker demo matrix schemas test test-docker test-newcomer lint types fmt wheel bench clean distclean
+.PHONY: help venv setup docker demo matrix schemas test test-long test-docker test-newcomer lint types fmt wheel bench clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
@@ -22,8 +22,11 @@ docker: ## what --env docker needs: an engine that runs, Compose v2, the base im
 demo: setup $(filter docker,$(ENV)) ## kill three sinks at each step of the commit protocol and say what held (ENV=docker)
 	@$(BIN)/onceproof demo --env $(or $(ENV),local)
 
-test: setup ## every test but those that need Docker
+test: setup ## every test but those that need Docker or are marked long
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-long: setup ## the tests marked long: further sinks of classes of which `make test` has one
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m long
 
 test-docker: setup docker ## the tests of the Docker environment
 	@$(BIN)/onceproof setup --env docker

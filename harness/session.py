@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..assertions import Guarantee, Workload
-from ..faults import Plan, PlanError, ResolvedPlan, parse_located, resolve
+from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, parse_located, resolve
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
@@ -145,6 +145,7 @@ class Session:
         self._stack = ExitStack()
         self._lock = threading.Lock()
         self._environment: Environment | None = None
+        self._rendezvous: Rendezvous | None = None
         self._processes: dict[tuple[Path, int], SinkProcess] = {}
         self._sinks: dict[Path, Sink] = {}
         self._checked: set[tuple[Job, Path, Workload]] = set()
@@ -168,6 +169,14 @@ class Session:
                 self._environment = open_environment(self._place)
                 self._stack.callback(self._environment.close)
             return self._environment
+
+    def _serving(self) -> Rendezvous:
+        """What the probes of all trials report to; it ends before the environment does."""
+        host = self.environment.injector_host()
+        with self._lock:
+            if self._rendezvous is None:
+                self._rendezvous = self._stack.enter_context(Rendezvous(host))
+            return self._rendezvous
 
     def load(self, name: str) -> Sink:
         """Load a sink by name or path; cached. Raises SinkError or UsageError."""
@@ -201,7 +210,7 @@ class Session:
             readable=request.readable,
         )
         with self._turn:
-            result = run_trial(spec, self.environment, self._process(sink.path), directory)
+            result = run_trial(spec, self.environment, self._process(sink.path), directory, self._serving())
             write_trial(result)
         return result
 

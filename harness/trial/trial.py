@@ -15,6 +15,7 @@ import psycopg
 from ...assertions import Evidence, Reading, SourceError, input_table, judge, save, truth
 from ...assertions.kafka import ObservationError
 from ...assertions.source import write_workload
+from ...faults import Rendezvous
 from ..environments.base import Environment, Unavailable
 from ..errors import SinkError
 from ..sinks import SinkProcess
@@ -42,22 +43,30 @@ class Stopwatch:
         self.seconds[name] = round(self._clock() - start, 3)
 
 
-def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path) -> TrialResult:
+def run_trial(
+    spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path, rendezvous: Rendezvous
+) -> TrialResult:
     """Run a job once through its plan and judge it.
 
-    ``directory`` is the run directory and exists; all that the judgement is made of is kept there.
+    ``directory`` is the run directory and exists; all that the judgement is made of is kept there. ``rendezvous`` is
+    the environment's, which probes report to.
     Raises SinkError for the sink's own error before any fault, Unavailable for the environment's.
     """
     start = time.monotonic()
     try:
-        return _run(spec, environment, sink_process, directory, start)
+        return _run(spec, environment, sink_process, directory, rendezvous, start)
     except (SourceError, ObservationError, psycopg.Error) as error:
         parts = "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures(start))
         raise Unavailable(f"{parts}{one_line(error)}; see {directory / 'logs'}") from error
 
 
 def _run(
-    spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path, start: float
+    spec: TrialSpec,
+    environment: Environment,
+    sink_process: SinkProcess,
+    directory: Path,
+    rendezvous: Rendezvous,
+    start: float,
 ) -> TrialResult:
     watch, warnings, faults = Stopwatch(), list[str](), fault_records(spec.plan)
     with ExitStack() as stack:
@@ -74,7 +83,8 @@ def _run(
             )
         with watch.stage("act"):
             settler = Settler(spec, environment, resources, sink_process, journal)
-            acted = act(spec, environment, resources, journal, directory, writing, settler if spec.watch else None)
+            watched = settler if spec.watch else None
+            acted = act(spec, environment, resources, journal, directory, writing, rendezvous, watched)
             acks = writing.result()
         _raise_own_error(spec, acted, _failures(environment, start), directory)
         settler = replace(settler, broken=acted.broken + _failures(environment, start))

@@ -12,6 +12,7 @@ import pytest
 from command import Command, Ended
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.local import LocalOptions
+from trials import long
 
 WHOLE = {
     "GUARANTEE": 'GUARANTEE = "exactly-once"',
@@ -186,7 +187,10 @@ IN_THE_JOB = {
 }
 
 
-@pytest.mark.parametrize("case", IN_THE_JOB)
+FURTHER = ("os._exit in write", "sys.exit in write", "exits in read")
+
+
+@pytest.mark.parametrize("case", [long(case) if case in FURTHER else case for case in IN_THE_JOB])
 def test_a_sink_that_fails_by_itself_is_bad_input_and_no_verdict(
     onceproof: Command, held: str, tmp_path: Path, case: str
 ) -> None:
