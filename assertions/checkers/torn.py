@@ -87,4 +87,4 @@ def _counts(seen: pa.Table, before: pa.Table, after: pa.Table, evidence: Evidenc
         of_key=equal("s", "t", list(key)),
     )
     (found,) = select(statement, seen=seen, before_it=before, after_it=after).to_pylist()
-    return found
+    return dict(found)

@@ -24,7 +24,7 @@ from onceproof.assertions import kafka
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
-from onceproof.faults.probes.jvm import RULES
+from onceproof.faults.probes.jvm import every_rule
 from onceproof.faults.probes.rule import Side
 from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.environments.base import ProbePoint
@@ -367,7 +367,7 @@ def steps(points: list[dict[str, Any]], batch: int) -> list[str]:
 @pytest.mark.parametrize("side", [*SIDES, "broker"])
 def test_byteman_accepts_every_rule_against_the_classes_of_this_spark_and_broker(side: Side, tmp_path: Path) -> None:
     script = tmp_path / "rules.btm"
-    phases = {str(rule.phase) for rule in RULES if rule.phase and rule.side == side}
+    phases = {str(rule.phase) for rule in every_rule() if rule.phase and rule.side == side}
     with Injector(Plan(), None, Journal().record) as injector:
         script.write_text(script_for(side, phases, injector, tmp_path / "gate"))
     jars = [str(jar) for jar in artifacts().broker_classpath()] if side == "broker" else [SPARK_JARS]

@@ -125,6 +125,7 @@ def test_an_action_that_need_not_leave_anything_behind_is_refused_at_import(copy
 
 PHASE = """
 from ..declarations import Phase
+from ..probes.rule import Rule, Spot
 from ._selectors import BATCH, QUERY
 
 PHASES = (
@@ -133,10 +134,6 @@ PHASES = (
         meaning="the sink flushes", two_phase="none", source="Sink.flush", step=75,
     ),
 )
-"""
-
-RULE = """
-from ..rule import Rule, Spot
 
 RULES = (Rule("sink.flush", "after", "driver", Spot("com.acme.Sink", "flush()", "EXIT"), {"batch": "$1"}),)
 """
@@ -153,9 +150,8 @@ print("sink.flush" in [phase.name for phase, _ in phases_of(UNKNOWN)])
 """
 
 
-def test_a_phase_is_added_by_its_declaration_and_its_rule(copy: Path) -> None:
+def test_a_phase_of_a_jvm_is_added_by_one_file(copy: Path) -> None:
     (copy / "faults" / "phases" / "flush.py").write_text(PHASE)
-    (copy / "faults" / "probes" / "phases" / "flush.py").write_text(RULE)
     assert printed(copy, RESOLVES) == ["True", "True", "True"]
 
 
