@@ -2,8 +2,8 @@
 
 A sink asks for them by the names of these modules (SERVICES). A new kind is a new file: nothing else names them.
 
->>> sorted(targets())
-['directory', 'kafka', 'postgres']
+>>> {"directory", "kafka", "postgres"} <= set(targets())
+True
 >>> services_of(["directory", "postgres"])
 {'postgres'}
 """

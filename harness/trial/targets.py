@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from ...assertions import Open
+from ..environments.base import Side
 from ..errors import ObservationError, one_line
-from ..targets import SIDES, Fields, Site, Target, targets
+from ..targets import SIDES, Site, Target, targets
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,10 @@ class Targets:
     site: Site
     kinds: Mapping[str, Target]
 
-    def create(self) -> Fields:
+    def create(self) -> dict[Side, dict[str, Any]]:
         """Make all of them, or none. Returns the fields of every kind there is: None where it was not asked for."""
         none = {name: None for kind in targets().values() for name in kind.fields}
-        found: dict[Any, dict[str, Any]] = {side: dict(none) for side in SIDES}
+        found: dict[Side, dict[str, Any]] = {side: dict(none) for side in SIDES}
         with ExitStack() as undo:
             for name, kind in self.kinds.items():
                 with _answers(kind):
