@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -315,3 +316,47 @@ def test_a_target_that_cannot_be_used_is_refused_by_its_name(copy: Path) -> None
     ran = run(copy, "from onceproof.harness.targets import targets\ntargets()")
     assert ran.returncode == 1
     assert "TypeError: target sqlite declares 'rows.sqlite' in the place of a Target" in ran.stderr
+
+
+REPORT = """
+from ._declaration import Report
+
+REPORT = Report(
+    meaning="one word",
+    trial=lambda stored: f"the trial: {stored.verdict.outcome.value}",
+    certificate=lambda stored: f"the sweep: {stored.verdict}",
+)
+"""
+
+CHECKS = """
+import pathlib
+from onceproof.assertions import save
+from onceproof.harness.cli import execute
+from onceproof.harness.reports import report_named, written
+from paper_trial import evidence
+from test_reports import certificate
+
+run = pathlib.Path("run")
+run.mkdir()
+save(evidence(), run)
+print(execute(["check", "run", "--report", "word"]))
+print(written(report_named("word"), certificate()))
+"""
+
+
+def test_a_report_is_added_by_one_file(copy: Path) -> None:
+    (copy / "harness" / "reports" / "word.py").write_text(REPORT)
+    assert printed(copy, CHECKS) == ["the trial: pass", "0", "the sweep: fail"]
+
+
+def test_a_report_that_declares_none_is_refused_by_its_name(copy: Path) -> None:
+    (copy / "harness" / "reports" / "word.py").write_text("")
+    ran = run(copy, "from onceproof.harness.reports import report_named\nreport_named('word')")
+    assert ran.returncode == 1
+    assert "TypeError: report word declares None in the place of a Report" in ran.stderr
+
+
+def test_each_thing_that_the_architecture_says_is_one_file_has_its_test() -> None:
+    named = re.findall(r"`(\w+_by_one_file)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert [f"test_{name}" for name in named if f"test_{name}" not in globals()] == []
+    assert len(named) == sum(name.endswith("_by_one_file") for name in globals())
