@@ -21,6 +21,7 @@ from .errors import UsageError
 from .jobs import Job, check_job, find_job
 from .run_directories import RUNS, make_writable, new_run_directory
 from .sinks import Sink, SinkProcess, find_sink, shape
+from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
 from .trial.trial import run_trial
@@ -193,7 +194,7 @@ class Session:
         directory = new_run_directory(self._place.runs, request.directory)
         sink = self.load(request.sink)
         self._check(job, sink, request.workload)
-        self.environment.provide({"kafka", *sink.services} - {"directory"})
+        self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(
             sink=sink,
             job=job,

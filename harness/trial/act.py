@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ...assertions import Glimpse
-from ...assertions.kafka import ObservationError
 from ...faults import PHASES, Injector, Rendezvous
 from ...faults.probes import PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
+from ..errors import ObservationError
 from . import checkpoint
 from .actuator import TrialActuator
 from .arrange import Resources, input_committed
@@ -153,7 +153,7 @@ class _Starter:
             *("--topic", self.resources.source),
             *("--checkpoint", str(self.resources.checkpoint)),
             *("--sink", str(self.sink)),
-            *("--target", json.dumps(self.resources.targets["job"])),
+            *("--target", json.dumps(self.resources.namespaces["job"])),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
         )
 

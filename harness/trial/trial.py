@@ -10,21 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
-from ...assertions import Evidence, Reading, SourceError, input_table, judge, save, truth
-from ...assertions.kafka import ObservationError
-from ...assertions.source import write_workload
+from ...assertions import Evidence, Reading, input_table, judge, save, truth
 from ...faults import Rendezvous
 from ..environments.base import Environment, Unavailable
-from ..errors import SinkError
+from ..errors import ObservationError, SinkError, one_line
 from ..sinks import SinkProcess
 from . import checkpoint
 from .act import Acted, act
-from .arrange import Resources, arrange, remove
+from .arrange import Resources, arrange
 from .fault_records import fault_records
 from .journal import Journal
-from .settle import Settler, one_line
+from .settle import Settler
+from .source import SourceError, write_workload
 from .spec import TrialResult, TrialSpec
 from .timings import stages
 
@@ -55,7 +52,7 @@ def run_trial(
     start = time.monotonic()
     try:
         return _run(spec, environment, sink_process, directory, rendezvous, start)
-    except (SourceError, ObservationError, psycopg.Error) as error:
+    except (SourceError, ObservationError) as error:
         parts = "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures(start))
         raise Unavailable(f"{parts}{one_line(error)}; see {directory / 'logs'}") from error
 
@@ -76,7 +73,8 @@ def _run(
         )
         with watch.stage("arrange"):
             resources = arrange(spec.sink, spec.workload.partitions, environment)
-            stack.callback(_warned, warnings, "the trial's database was not removed", remove, resources)
+            for kind in resources.targets.kinds:
+                stack.callback(_warned, warnings, f"the trial's {kind} was not removed", resources.targets.drop, kind)
             unreadable = _prepare(spec, resources, sink_process)
             writing = stack.enter_context(ThreadPoolExecutor(1)).submit(
                 write_workload, resources.kafka, resources.source, spec.workload
@@ -119,7 +117,7 @@ def _run(
             save(evidence, directory)
             verdict = judge(evidence)
         if "cleanup" in spec.sink.functions:
-            target = resources.targets["harness"]
+            target = resources.namespaces["harness"]
             _warned(warnings, "the sink's cleanup failed", sink_process.call, "cleanup", target)
         events = journal.events()
     timings, versions = stages(watch.seconds, events), environment.versions()
@@ -141,14 +139,14 @@ def _failures(environment: Environment, start: float) -> list[str]:
 def _raw(settler: Settler, warnings: list[str]) -> dict[str, int]:
     try:
         return settler.raw()
-    except (ObservationError, psycopg.Error) as error:
+    except ObservationError as error:
         warnings.append(f"the rows that lie in the target were not counted: {one_line(error)}")
         return {}
 
 
 def _prepare(spec: TrialSpec, resources: Resources, sink_process: SinkProcess) -> str | None:
     """Call the sink's prepare and see that the target is empty; returns why it could not be read yet, if so."""
-    target = resources.targets["harness"]
+    target = resources.namespaces["harness"]
     if "prepare" in spec.sink.functions:
         sink_process.call("prepare", target)
     if "read" not in spec.sink.functions:

@@ -16,5 +16,5 @@ def attach(stream, target):  # type: ignore[no-untyped-def]
 
 
 def read(target: SimpleNamespace):  # type: ignore[no-untyped-def]
-    files = [file for file in Path(target.directory, "table").glob("*.parquet")]
+    files = Path(target.directory, "table").glob("*.parquet")
     return [row for file in files for row in pq.read_table(file).to_pylist()]

@@ -123,7 +123,7 @@ BAD_SINKS = {
     "no GUARANTEE": ({"GUARANTEE": ""}, "has no GUARANTEE"),
     "an unknown GUARANTEE": ({"GUARANTEE": "GUARANTEE = 'twice'"}, "'twice' is unknown: it is one of exactly-once"),
     "an unknown service": ({"SERVICES": "SERVICES = ('mongo',)"}, "'mongo'"),
-    "services as text": ({"SERVICES": "SERVICES = 'postgres'"}, 'SERVICES = ("postgres",)'),
+    "services as text": ({"SERVICES": "SERVICES = 'postgres'"}, 'SERVICES = ("directory",)'),
     "raises at import": ({"GUARANTEE": "raise OSError('no\\nluck')"}, "line 2 failed while it was imported: OSError"),
     "sys.exit at import": ({"GUARANTEE": "sys.exit(0)"}, "exits the process"),
     "os._exit at import": ({"GUARANTEE": "os._exit(0)"}, "ended its process while it was imported (exit code 0)"),
