@@ -31,7 +31,7 @@ from .model import (
 )
 from .rows import RowError, rows_of_json, same_rows, to_table
 from .source import SourceError, write_workload
-from .storage import load, save, verdict_as_json
+from .storage import load, save
 from .truth import (
     INPUT_SCHEMA,
     ExpectationError,
@@ -43,6 +43,14 @@ from .truth import (
     truth_until,
 )
 from .verdict import judge
+from .verdict_document import (
+    ClaimName,
+    GuaranteeName,
+    OutcomeName,
+    VerdictDocument,
+    verdict_as_json,
+    verdict_document,
+)
 from .workload import Row, Transaction, Workload, committed_rows, encode
 
 __all__ = [
@@ -51,6 +59,7 @@ __all__ = [
     "ROW_SCHEMA",
     "ActionRecord",
     "Anomaly",
+    "ClaimName",
     "Event",
     "Evidence",
     "Expectation",
@@ -59,8 +68,10 @@ __all__ = [
     "FaultReport",
     "Glimpse",
     "Guarantee",
+    "GuaranteeName",
     "Open",
     "Outcome",
+    "OutcomeName",
     "Reading",
     "Row",
     "RowError",
@@ -68,6 +79,7 @@ __all__ = [
     "SourceError",
     "Transaction",
     "Verdict",
+    "VerdictDocument",
     "Workload",
     "check_expectation",
     "committed_rows",
@@ -86,6 +98,7 @@ __all__ = [
     "truth_schema",
     "truth_until",
     "verdict_as_json",
+    "verdict_document",
     "weakest",
     "write_workload",
 ]

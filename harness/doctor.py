@@ -110,7 +110,7 @@ def _pyspark(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> Check:
 
 
 def _jars(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> list[Check]:
-    groups = {"Kafka broker": artifacts.lock.groups["broker"], "Byteman": artifacts.lock.groups["byteman"]}
+    groups = {"Kafka broker": artifacts.lock.groups["broker"].jars, "Byteman": artifacts.lock.groups["byteman"].jars}
     if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
         groups[f"Kafka connector of Spark {spark.version}"] = artifacts.lock.connector(spark.version)
     return [_group(name, jars, artifacts) for name, jars in groups.items()]
@@ -131,11 +131,11 @@ def _archives(java: Java | Unavailable, spark: SparkInstall | Unavailable, artif
     if isinstance(java, Unavailable):
         return []
     checks = []
-    if not artifacts.downloads.missing(artifacts.lock.groups["broker"]):
+    if not artifacts.downloads.missing(artifacts.lock.groups["broker"].jars):
         checks.append(_archive("class-data archive, broker", artifacts.broker_archive(java)))
     if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
         if not artifacts.downloads.missing(
-            [*artifacts.lock.connector(spark.version), *artifacts.lock.groups["byteman"]]
+            [*artifacts.lock.connector(spark.version), *artifacts.lock.groups["byteman"].jars]
         ):
             checks.append(_archive("class-data archive, Spark", artifacts.spark_archive(java, spark)))
         checks.append(_archive("class-data archive, launcher", artifacts.launcher_archive(java, spark)))

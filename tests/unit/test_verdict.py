@@ -30,11 +30,12 @@ from onceproof.assertions import (
     verdict_as_json,
     weakest,
 )
-from onceproof.assertions.storage import VERSION
+from onceproof.assertions.stored_evidence import VERSION
 from paper_trial import (
     LANDED,
     PARTITION,
     Paper,
+    byte_equal,
     changed,
     cut_off_in_batch_1,
     everything_and,
@@ -75,8 +76,8 @@ def test_a_landed_fault_that_changed_nothing_passes_and_says_what_landed() -> No
     found = landed()
     assert (found.outcome, found.exactly_once, found.guarantee) == (PASS, PASS, EO)
     assert found.reason == (
-        "sink.commit:after[batch=1] -> kill(driver) landed: run r2 (local:2) handed batch 1 to the sink, offsets/1 "
-        f"byte-equal (same-1); exactly-once held: each of {len(ground_truth())} rows was read once"
+        "sink.commit:after[batch=1] -> kill(driver) landed: run r2 (local:2) handed batch 1 to the sink, "
+        f"{byte_equal(1)}; exactly-once held: each of {len(ground_truth())} rows was read once"
     )
 
 
@@ -557,8 +558,8 @@ def test_a_directory_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
     ("name", "content", "why"),
     [
         ("evidence.json", b"{", "damaged: .*line 1"),
-        ("evidence.json", b'{"version": %d}' % VERSION, "evidence.json lacks"),
-        ("evidence.json", b'{"version": 99}', "version 99"),
+        ("evidence.json", b'{"version": %d}' % VERSION, "evidence.json: field claim is missing"),
+        ("evidence.json", b'{"version": 99}', "field version is 99: this is for version 2"),
         ("evidence.json", b"[]", "damaged"),
         ("evidence.json", b"\xff", "damaged"),
         ("truth.parquet", b"cut", "damaged"),

@@ -242,5 +242,5 @@ def _version_of(python: str) -> str:
 
 
 def _kafka_version(artifacts: Artifacts) -> str:
-    coordinates = (jar.coordinates for jar in artifacts.lock.groups["broker"])
+    coordinates = (jar.coordinates for jar in artifacts.lock.groups["broker"].jars)
     return next(name.rpartition(":")[2] for name in coordinates if name.startswith("org.apache.kafka:kafka_"))
