@@ -22,7 +22,7 @@ from ..reports.sweep import SweepReport
 from ..run_directories import new_run_directory
 from ..session import Request, Session
 from ..sinks import find_sink, shape
-from .options import JobOptions, Json, PlaceOptions, WorkloadOptions
+from .options import COUNT, Claim, JobOptions, Json, PlaceOptions, WorkloadOptions
 from .options import claim as claim_of
 from .signals import as_interrupt
 
@@ -44,10 +44,12 @@ def certify(
         str, Parameter(help="all, phases, lines (of the sink's own code), or steps such as task.commit,sink.*:after")
     ] = "all",
     batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None,
-    pack: Annotated[int, Parameter(help="points that may share a run of the job")] = 8,
-    parallel: Annotated[int | None, Parameter(help="trials run side by side [what the machine bears]")] = None,
+    pack: Annotated[int, Parameter(validator=COUNT, help="points that may share a run of the job")] = 8,
+    parallel: Annotated[
+        int | None, Parameter(validator=COUNT, help="trials run side by side [what the machine bears]")
+    ] = None,
     fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False,
-    claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
+    claim: Claim = None,
     watch: Annotated[bool, Parameter(help="read the target while the job runs, too")] = True,
     resume: Annotated[
         Path | None, Parameter(help="go on with the sweep in this run directory; takes its sink and options from there")
@@ -77,9 +79,6 @@ def certify(
 
         onceproof certify --resume .onceproof/runs/20260101-120000-1a2b3c
     """
-    for name, value in (("--pack", pack), ("--parallel", parallel)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name} {value} is too small: it is at least 1")
     if (sink is None) == (resume is None):
         raise UsageError("certify takes either a sink or --resume DIRECTORY, which knows its sink and options")
     if resume is not None:

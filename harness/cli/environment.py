@@ -19,7 +19,7 @@ from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
 from ..session import EnvironmentOptions, options_of
 from ..setup_steps import setup as run_setup
-from .options import Json, PlaceOptions
+from .options import EnvName, Json, PlaceOptions
 
 
 def register(app: App) -> None:
@@ -29,7 +29,7 @@ def register(app: App) -> None:
 
 def setup(
     *,
-    env: Annotated[str, Parameter(help="local, or docker: builds the image as well")] = "local",
+    env: Annotated[EnvName, Parameter(help="docker: builds the image as well")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
@@ -46,12 +46,11 @@ def setup(
 
 def doctor(
     *,
-    env: Annotated[str, Parameter(help="local, or docker: what that environment needs besides")] = "local",
+    env: Annotated[EnvName, Parameter(help="docker: what that environment needs besides")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
     """Say what is here, what is missing, and the mend for each. Exit code 4 when something needed is missing."""
-    options_of(EnvironmentOptions(env=env))
     checks = diagnose(python)
     if env == "docker":
         from ..environments.docker.diagnosis import diagnose_docker

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from ...assertions import Guarantee, Workload
+from ...assertions import ClaimName, Guarantee, Workload
 from ..errors import UsageError
 from ..run_directories import RUNS
 from ..session import EnvironmentOptions
@@ -23,10 +23,15 @@ Watch = Annotated[
     bool, Parameter(name="--watch", negative="--no-watch", help="read the target while the job is under way, too")
 ]
 
+EnvName = Literal["local", "docker"]
+
+Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee instead of the sink's own")]
+
 PLACE = Group("Environment")
 INPUT = Group("Workload")
 JOB = Group("Job")
 SECONDS = Number(gt=0)
+COUNT = Number(gte=1)
 CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
 
 
@@ -35,7 +40,7 @@ CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarant
 class PlaceOptions:
     """Where trials run."""
 
-    env: Annotated[str, Parameter(help="local (processes on this machine) or docker (docker-compose.yml)")] = "local"
+    env: Annotated[EnvName, Parameter(help="local: processes on this machine; docker: docker-compose.yml")] = "local"
     master: Annotated[
         str | None,
         Parameter(

@@ -15,7 +15,7 @@ from ..reports.trial import print_trial
 from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json
-from .options import JobOptions, Json, PlaceOptions, Watch, WorkloadOptions
+from .options import Claim, JobOptions, Json, PlaceOptions, Watch, WorkloadOptions
 from .options import claim as claim_of
 from .signals import as_interrupt
 
@@ -31,7 +31,7 @@ def run(
     sink: Annotated[str, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")],
     fault: Annotated[tuple[str, ...], Parameter(negative=(), help="a fault of the plan; may be repeated")] = (),
     plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
-    claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
+    claim: Claim = None,
     run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
     watch: Watch = True,
     json: Json = False,

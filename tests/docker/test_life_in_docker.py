@@ -184,7 +184,7 @@ def test_an_executor_out_of_memory_is_named(onceproof: Command, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--env", "podman"), ("--env 'podman' is unknown", "local, docker")),
+        (("--env", "podman"), ('"podman" for --env', '"local", "docker"')),
         (("--image", "my-spark"), ("--env docker",)),
         (("--env", "docker", "--compose-file", "none.yml"), ("--compose-file none.yml does not exist",)),
         (("--env", "docker", "--brokers", "2"), ("has 3",)),

@@ -230,7 +230,9 @@ class DockerEnvironment:
             bind="0.0.0.0",
             place=DRIVER,
             lean=self.options.lean,
-            settings={} if self.options.lean else parse_settings(image.settings),
+            settings={}
+            if self.options.lean
+            else parse_settings(image.settings, f"spark-defaults.conf of {image.name}"),
             python_path=image.python_path,
         )
 
