@@ -183,7 +183,7 @@ class Fetch:
 
 def is_verified(path: Path, jar: Jar) -> bool:
     """Whether ``path`` is the jar. The whole file is hashed once; afterwards its size and modification time, which a
-    stamp beside it records, are compared. Whatever has changed is hashed again."""
+    stamp next to it records, are compared. Whatever has changed is hashed again."""
     try:
         status = path.stat()
     except OSError:

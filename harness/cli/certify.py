@@ -22,7 +22,7 @@ from ..reports.sweep import SweepReport
 from ..run_directories import new_run_directory
 from ..session import Request, Session
 from ..sinks import find_sink, shape
-from .options import COUNT, Claim, JobOptions, Json, PlaceOptions, WorkloadOptions
+from .options import COUNT, Claim, EnvironmentArguments, JobOptions, Json, WorkloadOptions
 from .options import claim as claim_of
 from .signals import as_interrupt
 
@@ -58,7 +58,7 @@ def certify(
         Path | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
     ] = None,
     json: Json = False,
-    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
     job: JobOptions = JobOptions(),  # noqa: B008
 ) -> int:
@@ -91,19 +91,19 @@ def certify(
             watch=watch,
             job=job.job,
             expect=job.expect,
-            conf=place.properties(),
-            jars=place.jar_files(),
-            deadline=place.deadline,
-            settle_deadline=place.settle_deadline,
+            conf=environment.properties(),
+            jars=environment.jar_files(),
+            deadline=environment.deadline,
+            settle_deadline=environment.settle_deadline,
         )
         wanted = Wanted(profile, points, batch, pack, parallel, fail_fast)
-        settings = Settings(request, place.place(), wanted)
+        settings = Settings(request, environment.options(), wanted)
         check_points(points)
         if batch is not None:
             check_batch(batch, request.workload)
         check_job(find_job(request.job, request.expect), request.workload)
         shape(find_sink(request.sink))
-        directory = new_run_directory(place.runs, run_directory)
+        directory = new_run_directory(environment.runs, run_directory)
         save_settings(settings, directory)
     report = SweepReport(Console(stderr=json, quiet=json and not sys.stderr.isatty()))
     with as_interrupt(), Session(settings.environment) as session:

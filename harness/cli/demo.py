@@ -60,10 +60,10 @@ def demo(
     Exit code 0 when each of them keeps what it claims.
     """
     console = Console(stderr=json)
-    place = EnvironmentOptions(env=env)
+    options = EnvironmentOptions(env=env)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
-    with as_interrupt(), Session(place, at_once=parallel) as session:
+    with as_interrupt(), Session(options, at_once=parallel) as session:
         certificates = [
             sweep.result() for sweep in [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
         ]

@@ -27,7 +27,7 @@ EnvName = Literal["local", "docker"]
 
 Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee instead of the sink's own")]
 
-PLACE = Group("Environment")
+ENVIRONMENT = Group("Environment")
 INPUT = Group("Workload")
 JOB = Group("Job")
 SECONDS = Number(gt=0)
@@ -35,10 +35,10 @@ COUNT = Number(gte=1)
 CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
 
 
-@Parameter(name="*", group=PLACE)
+@Parameter(name="*", group=ENVIRONMENT)
 @dataclass(frozen=True)
-class PlaceOptions:
-    """Where trials run."""
+class EnvironmentArguments:
+    """The environment that trials run in."""
 
     env: Annotated[EnvName, Parameter(help="local: processes on this machine; docker: docker-compose.yml")] = "local"
     master: Annotated[
@@ -81,7 +81,7 @@ class PlaceOptions:
         float, Parameter(validator=SECONDS, help="seconds to wait for quiet after the job's end")
     ] = 15.0
 
-    def place(self) -> EnvironmentOptions:
+    def options(self) -> EnvironmentOptions:
         return EnvironmentOptions(
             env=self.env,
             master=self.master,
@@ -143,7 +143,7 @@ class JobOptions:
     ] = None
     expect: Annotated[
         str | None,
-        Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file beside the job]"),
+        Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
 
 

@@ -15,7 +15,7 @@ from ..reports.trial import print_trial
 from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json
-from .options import Claim, JobOptions, Json, PlaceOptions, Watch, WorkloadOptions
+from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions
 from .options import claim as claim_of
 from .signals import as_interrupt
 
@@ -35,7 +35,7 @@ def run(
     run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
     watch: Watch = True,
     json: Json = False,
-    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
     job: JobOptions = JobOptions(),  # noqa: B008
 ) -> int:
@@ -59,18 +59,18 @@ def run(
         plan=plan_text(fault, plan),
         claim=claim_of(claim),
         workload=workload.workload(),
-        conf=place.properties(),
-        jars=place.jar_files(),
-        deadline=place.deadline,
-        settle_deadline=place.settle_deadline,
+        conf=environment.properties(),
+        jars=environment.jar_files(),
+        deadline=environment.deadline,
+        settle_deadline=environment.settle_deadline,
         watch=watch,
         job=job.job,
         expect=job.expect,
         directory=run_directory,
     )
     check_job(find_job(request.job, request.expect), request.workload)
-    resolve_plan(request.plan, find_sink(sink), place.place())
-    with as_interrupt(), Session(place.place()) as session:
+    resolve_plan(request.plan, find_sink(sink), environment.options())
+    with as_interrupt(), Session(environment.options()) as session:
         result = session.trial(request)
     if json:
         print(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))

@@ -117,7 +117,7 @@ def _run(
 
 
 def _warned(warnings: list[str], what: str, call: Callable[..., None], *arguments: Any) -> None:
-    """Call something that comes after the verdict: a failure of it is told beside the verdict, not in its place."""
+    """Call something that comes after the verdict: a failure of it is reported with the verdict, not in its place."""
     try:
         call(*arguments)
     except Exception as error:

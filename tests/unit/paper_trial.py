@@ -71,7 +71,7 @@ def everything_but(ids: Iterable[int]) -> pa.Table:
     return rows_with(row["id"] for row in ground_truth().to_pylist() if row["id"] not in without)
 
 
-def strangers(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def unknown_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows of one's own, further columns null."""
     return pa.Table.from_pylist(list(rows), schema=ground_truth().schema)
 

@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_passed_over_and_named(tmp_path: Path) -> None:
     assert find_java(environ, [tmp_path / "system"]).version == 17
 
 
-def test_no_java_at_all_is_one_line_with_the_mend(tmp_path: Path) -> None:
+def test_no_java_at_all_is_one_line_with_the_fix(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"no Java 17 or newer was found: install a Java 17 runtime .*JAVA_HOME"):
         find_java({"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}, [tmp_path])
 
@@ -93,7 +93,7 @@ def test_the_interpreters_pyspark_is_found_without_importing_it() -> None:
     ("script", "reason"),
     [(None, "does not run"), ("echo null", "has no pyspark"), ("echo boom >&2; exit 3", r"failed .*\(boom\)")],
 )
-def test_an_interpreter_without_pyspark_is_one_line_with_the_mend(
+def test_an_interpreter_without_pyspark_is_one_line_with_the_fix(
     tmp_path: Path, script: str | None, reason: str
 ) -> None:
     python = tmp_path / "python"

@@ -129,7 +129,7 @@ def test_within_the_batch_nothing_else_is_evidence(phase: str, edge: str | None)
     assert not landed(in_batch_1(phase, edge).start(2).batches(2, 2, 3), text)
 
 
-def test_what_was_found_instead_is_told() -> None:
+def test_what_was_found_instead_is_reported() -> None:
     text = KILL.format("sink.commit:after[batch=1]")
     other = in_batch_1("sink.commit", "after").start(2).hand_over(2, 1, "other")
     problem = examine(0, evidence(None, other, fault(text)))[1]
@@ -430,7 +430,7 @@ def test_the_replays_of_several_actions_are_all_required() -> None:
     )
 
 
-def test_actions_are_told_apart_by_their_number_and_not_by_their_text() -> None:
+def test_actions_are_distinguished_by_their_number_and_not_by_their_text() -> None:
     text = "task.commit:before[batch=1] -> kill(executor) then delay(1s) then delay(1s)"
     paper = executor_dead().task(1, 1, 1, "local:8").fired("delay(1s)")
     assert report(paper, text).confirmed is False, "the second delay was not confirmed"
