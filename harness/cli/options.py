@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from ...assertions import ClaimName, Guarantee, Workload
 from ..errors import UsageError
 from ..run_directories import RUNS
-from ..session import EnvironmentOptions
+from ..session import EnvironmentOptions, Request
 
 Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
 
@@ -145,6 +145,29 @@ class JobOptions:
         str | None,
         Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
+
+
+def request_of(
+    sink: str,
+    claim_name: str | None,
+    watch: bool,
+    environment: EnvironmentArguments,
+    workload: WorkloadOptions,
+    job: JobOptions,
+) -> Request:
+    """A trial without faults, as these options ask for it. Raises UsageError for values that will not do."""
+    return Request(
+        sink=sink,
+        claim=claim(claim_name),
+        workload=workload.workload(),
+        conf=environment.properties(),
+        jars=environment.jar_files(),
+        deadline=environment.deadline,
+        settle_deadline=environment.settle_deadline,
+        watch=watch,
+        job=job.job,
+        expect=job.expect,
+    )
 
 
 def claim(value: str | None) -> Guarantee | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,10 @@ from ...assertions import Outcome
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
 from ..reports.trial import print_trial
-from ..session import Request, Session, resolve_plan
+from ..session import Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json
-from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions
-from .options import claim as claim_of
+from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .signals import as_interrupt
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
@@ -54,19 +54,8 @@ def run(
 
         onceproof run --sink postgres_upsert --job my_job.py --expect my_job.sql
     """
-    request = Request(
-        sink=sink,
-        plan=plan_text(fault, plan),
-        claim=claim_of(claim),
-        workload=workload.workload(),
-        conf=environment.properties(),
-        jars=environment.jar_files(),
-        deadline=environment.deadline,
-        settle_deadline=environment.settle_deadline,
-        watch=watch,
-        job=job.job,
-        expect=job.expect,
-        directory=run_directory,
+    request = replace(
+        request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
     )
     check_job(find_job(request.job, request.expect), request.workload)
     resolve_plan(request.plan, find_sink(sink), environment.options())
