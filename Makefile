@@ -58,9 +58,8 @@ wheel: venv ## dist/*.whl
 	@$(BIN)/uv build --quiet --wheel --out-dir dist .
 	@ls dist/*.whl
 
-schemas: venv ## docs/certificate.schema.json from the code
-	@$(BIN)/python -c "import json; from onceproof.harness.certification.certificate import schema; \
-	print(json.dumps(schema(), indent=2, ensure_ascii=False))" > docs/certificate.schema.json
+schemas: venv ## docs/*.schema.json from the code
+	@$(BIN)/python -m onceproof.harness.schemas docs
 
 matrix: setup ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose)
 	@$(BIN)/python bench/matrix.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(SINKS)

@@ -29,7 +29,7 @@ from .model import (
     Verdict,
 )
 from .rows import RowError, rows_of_json, same_rows, to_table
-from .storage import load, save, verdict_as_json
+from .storage import load, save
 from .truth import (
     INPUT_SCHEMA,
     ExpectationError,
@@ -41,6 +41,14 @@ from .truth import (
     truth_until,
 )
 from .verdict import judge
+from .verdict_document import (
+    ClaimName,
+    GuaranteeName,
+    OutcomeName,
+    VerdictDocument,
+    verdict_as_json,
+    verdict_document,
+)
 from .workload import Row, Transaction, Workload, committed_rows, encode
 
 __all__ = [
@@ -49,6 +57,7 @@ __all__ = [
     "ROW_SCHEMA",
     "ActionRecord",
     "Anomaly",
+    "ClaimName",
     "Event",
     "Evidence",
     "Expectation",
@@ -57,14 +66,17 @@ __all__ = [
     "FaultReport",
     "Glimpse",
     "Guarantee",
+    "GuaranteeName",
     "Open",
     "Outcome",
+    "OutcomeName",
     "Reading",
     "Row",
     "RowError",
     "Settlement",
     "Transaction",
     "Verdict",
+    "VerdictDocument",
     "Workload",
     "check_expectation",
     "committed_rows",
@@ -83,5 +95,6 @@ __all__ = [
     "truth_schema",
     "truth_until",
     "verdict_as_json",
+    "verdict_document",
     "weakest",
 ]

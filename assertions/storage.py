@@ -1,4 +1,4 @@
-"""Evidence in a run directory, so that a run can be judged again without Spark or Kafka; and a verdict as JSON.
+"""Evidence in a run directory, so that a run can be judged again without Spark or Kafka.
 
 ======================= ============================================================================
 ``evidence.json``       claim, workload, expectation, batches, settlement, faults, stuck, the readings with their errors
@@ -19,38 +19,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .model import (
-    ACK_SCHEMA,
-    Anomaly,
-    Evidence,
-    Expectation,
-    Glimpse,
-    Guarantee,
-    Open,
-    Reading,
-    Settlement,
-    Verdict,
-)
+from ..documents import read_document
+from .model import ACK_SCHEMA, Evidence, Glimpse, Reading
 from .rows import same_rows
-from .stored_faults import fault_as_json, fault_from_json
+from .stored_evidence import SAME, STORED_EVIDENCE, StoredEvidence, StoredGlimpse, stored
 from .truth import input_table, truth
-from .workload import Workload
 
 EVIDENCE, INPUT, TRUTH = "evidence.json", "input.parquet", "truth.parquet"
 ACKS, JOURNAL = "acks.parquet", "journal.jsonl"
 
 SUMS = "SHA256SUMS"
-
-VERSION = 2
-"""Of the layout; a run of another version is refused."""
 
 
 def save(evidence: Evidence, directory: Path) -> None:
@@ -68,8 +52,7 @@ def save(evidence: Evidence, directory: Path) -> None:
     if not journal.exists():
         lines = (json.dumps(event, ensure_ascii=False, default=str) + "\n" for event in evidence.journal)
         journal.write_text("".join(lines), encoding="utf-8")
-    text = json.dumps(_as_json(evidence), indent=2, ensure_ascii=False)
-    (directory / EVIDENCE).write_text(text + "\n", encoding="utf-8")
+    (directory / EVIDENCE).write_text(stored(evidence).model_dump_json(indent=2) + "\n", encoding="utf-8")
     (directory / SUMS).write_text("".join(f"{_digest(path)}  {name}\n" for name, path in _kept(directory)))
 
 
@@ -80,15 +63,10 @@ def load(directory: Path) -> Evidence:
             f"{directory} is not a run directory: it has no {EVIDENCE} (a run that was cut short has none)"
         )
     try:
-        found = json.loads((directory / EVIDENCE).read_text(encoding="utf-8"))
-        if found["version"] != VERSION:
-            raise ValueError(f"its {EVIDENCE} has version {found['version']}, but this is for version {VERSION}")
-        evidence = _from_json(found, directory)
+        evidence = _with_tables(read_document(directory / EVIDENCE, STORED_EVIDENCE, EVIDENCE), directory)
         _verify(directory)
         return evidence
-    except KeyError as error:
-        raise ValueError(f"run directory {directory} is damaged: {EVIDENCE} lacks {error}") from None
-    except (OSError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise ValueError(f"run directory {directory} is damaged: {' '.join(str(error).split())}") from error
 
 
@@ -120,111 +98,29 @@ def _verify(directory: Path) -> None:
             raise ValueError(f"{name} is not as it was written: its sha256 is not that of {SUMS}")
 
 
-def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as one JSON object."""
-    return {
-        "verdict": verdict.outcome.value,
-        "exactly_once": verdict.exactly_once.value,
-        "guarantee": verdict.guarantee.value if verdict.guarantee else None,
-        "claim": verdict.claim.value,
-        "reason": verdict.reason,
-        "anomalies": {anomaly.kind: anomaly.count for anomaly in verdict.anomalies},
-        "anomaly_details": [_details(anomaly) for anomaly in verdict.anomalies],
-        "evidence": {
-            "records": {**verdict.records, "batch_sizes": _text_keys(verdict.records.get("batch_sizes", {}))},
-            "attempts": [dict(attempt) for attempt in verdict.attempts],
-        },
-        "faults": [asdict(fault) for fault in verdict.faults],
-        "notes": list(verdict.notes),
-    }
-
-
-def _details(anomaly: Anomaly) -> dict[str, Any]:
-    return {name: value for name, value in asdict(anomaly).items() if name != "like"}
-
-
-def _as_json(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "version": VERSION,
-        "claim": evidence.claim.value,
-        "workload": asdict(evidence.workload),
-        "expectation": asdict(evidence.expectation),
-        "batches": {str(batch): _text_keys(bounds) for batch, bounds in evidence.batches.items()},
-        "readings": [{"rows": reading.rows is not None, "error": reading.error} for reading in evidence.readings],
-        "settlement": asdict(evidence.settlement),
-        "faults": [fault_as_json(fault) for fault in evidence.faults],
-        "stuck": evidence.stuck,
-        "glimpses": [_glimpse_as_json(glimpse) for glimpse in evidence.glimpses],
-        "atomic": evidence.atomic,
-        "readable": evidence.readable,
-        "broken": list(evidence.broken),
-        "raw": dict(evidence.raw),
-    }
-
-
-def _glimpse_as_json(glimpse: Glimpse) -> dict[str, Any]:
-    return {
-        "number": glimpse.number,
-        "event_index": glimpse.event_index,
-        "committed": glimpse.committed,
-        "handed_over": glimpse.handed_over,
-        "rows": glimpse.rows is not None,
-        "opened": [asdict(one) for one in glimpse.opened],
-        "error": glimpse.error,
-        "at": glimpse.at,
-    }
-
-
-def _from_json(found: Mapping[str, Any], directory: Path) -> Evidence:
-    settlement = found["settlement"]
-    workload, expectation = Workload(**found["workload"]), _expectation(found["expectation"])
-    batches = {
-        int(batch): {int(partition): (int(first), int(end)) for partition, (first, end) in bounds.items()}
-        for batch, bounds in found["batches"].items()
-    }
+def _with_tables(found: StoredEvidence, directory: Path) -> Evidence:
     acks = _table(directory / ACKS, ACK_SCHEMA)
-    stored = _as_computed(
-        directory / INPUT, input_table(workload, acks, batches), "the workload and the acknowledgements"
-    )
-    true_rows = _as_computed(directory / TRUTH, truth(expectation, stored), "the expectation and the input")
+    read = input_table(found.workload, acks, found.batches)
+    read = _as_computed(directory / INPUT, read, "the workload and the acknowledgements")
+    true_rows = _as_computed(directory / TRUTH, truth(found.expectation, read), "the expectation and the input")
+    schema = true_rows.schema
     return Evidence(
-        claim=Guarantee(found["claim"]),
-        workload=workload,
-        expectation=expectation,
-        input=stored,
+        input=read,
         truth=true_rows,
         acks=acks,
-        batches=batches,
         journal=_journal(directory / JOURNAL),
         readings=[
-            Reading(
-                _table(directory / _reading(number), true_rows.schema) if reading["rows"] else None, reading["error"]
-            )
-            for number, reading in enumerate(found["readings"], 1)
+            Reading(_table(directory / _reading(number), schema) if reading.rows else None, reading.error)
+            for number, reading in enumerate(found.readings, 1)
         ],
-        settlement=Settlement(
-            bool(settlement["input_committed"]),
-            tuple(settlement["unmet"]),
-            tuple(Open(**one) for one in settlement["hanging"]),
-        ),
-        faults=[fault_from_json(fault) for fault in found["faults"]],
-        stuck=found["stuck"],
-        glimpses=[_glimpse(one, directory, true_rows.schema) for one in found.get("glimpses", [])],
-        atomic=bool(found.get("atomic", False)),
-        readable=bool(found.get("readable", False)),
-        broken=tuple(found.get("broken", [])),
-        raw=dict(found.get("raw", {})),
+        glimpses=[_glimpse(one, directory, schema) for one in found.glimpses],
+        **{name: getattr(found, name) for name in SAME},
     )
 
 
-def _glimpse(found: Mapping[str, Any], directory: Path, schema: pa.Schema) -> Glimpse:
-    rows = _table(directory / _watched(found["number"]), schema) if found["rows"] else None
-    return Glimpse(**{**found, "rows": rows, "opened": tuple(Open(**one) for one in found["opened"])})
-
-
-def _expectation(found: Mapping[str, Any]) -> Expectation:
-    latest = found["latest"]
-    return Expectation(found["sql"], tuple(found["key"]), None if latest is None else tuple(latest), found["order"])
+def _glimpse(found: StoredGlimpse, directory: Path, schema: pa.Schema) -> Glimpse:
+    rows = _table(directory / _watched(found.number), schema) if found.rows else None
+    return Glimpse(**{**dict(found), "rows": rows})
 
 
 def _as_computed(path: Path, computed: pa.Table, source: str) -> pa.Table:
@@ -262,7 +158,3 @@ def _reading(number: int) -> str:
 
 def _watched(number: int) -> str:
     return f"watch-{number:03d}.parquet"
-
-
-def _text_keys(mapping: Mapping[int, Any]) -> dict[str, Any]:
-    return {str(key): list(value) if isinstance(value, tuple) else value for key, value in mapping.items()}

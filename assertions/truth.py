@@ -45,7 +45,7 @@ ORDER BY p.batch NULLS LAST, p.partition, p."offset"
 
 
 class ExpectationError(ValueError):
-    """An expectation that gives no ground truth: one line naming what is wrong and the mend."""
+    """An expectation that gives no ground truth: one line naming what is wrong and the fix."""
 
 
 def input_table(workload: Workload, acks: pa.Table, batches: Mapping[int, Mapping[int, tuple[int, int]]]) -> pa.Table:

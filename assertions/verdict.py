@@ -1,4 +1,4 @@
-"""The verdict: fail outranks inconclusive outranks pass. docs/verdict.md tells it to users.
+"""The verdict: fail outranks inconclusive outranks pass. docs/verdict.md describes it for users.
 
 A trial *fails* if an anomaly that counts breaks the claim. It is *inconclusive* if it did not show what it set out to
 show: a fault did not land, the target did not come to rest, a reading failed. Else it *passes*.
@@ -39,9 +39,9 @@ def judge(evidence: Evidence, only: Collection[int] | None = None) -> Verdict:
     observed = _observed(evidence)
     anomalies = _anomalies(evidence, observed)
     faults = [examine(number, evidence) for number in range(len(evidence.faults)) if only is None or number in only]
-    unrest = _unrest(evidence)
-    problems = [problem for _, problem in faults if problem] + _disobeyed(evidence) + unrest
-    counting = [anomaly for anomaly in anomalies if _counts(anomaly.kind, evidence, unrest)]
+    unsettled = _unsettled(evidence)
+    problems = [problem for _, problem in faults if problem] + _disobeyed(evidence) + unsettled
+    counting = [anomaly for anomaly in anomalies if _counts(anomaly.kind, evidence, unsettled)]
     guarantee = guarantee_of(anomaly.like or anomaly.kind for anomaly in counting)
     outcome = _outcome(guarantee, evidence.claim, problems)
     return Verdict(
@@ -69,12 +69,12 @@ def _anomalies(evidence: Evidence, observed: pa.Table) -> list[Anomaly]:
     return [found[kind] for kind in sorted(found)]
 
 
-def _counts(kind: str, evidence: Evidence, unrest: Sequence[str]) -> bool:
+def _counts(kind: str, evidence: Evidence, unsettled: Sequence[str]) -> bool:
     if kind in NEEDS_ENVIRONMENT and evidence.broken:
         return False
     if kind == "unreadable":
-        return unrest == _unreadable(evidence)
-    return not unrest or kind not in NEEDS_REST
+        return unsettled == _unreadable(evidence)
+    return not unsettled or kind not in NEEDS_REST
 
 
 def _outcome(guarantee: Guarantee, claim: Guarantee, problems: Sequence[str]) -> Outcome:
@@ -91,7 +91,7 @@ def _observed(evidence: Evidence) -> pa.Table:
     return evidence.truth.schema.empty_table()
 
 
-def _unrest(evidence: Evidence) -> list[str]:
+def _unsettled(evidence: Evidence) -> list[str]:
     """Why what was read may not be what readers will see."""
     settlement, reasons = evidence.settlement, []
     if not settlement.input_committed and (evidence.stuck is None or evidence.broken):

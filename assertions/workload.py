@@ -21,7 +21,7 @@ others    twice as many, or a quarter
 ========= ==========================================================================================
 
 The quiet stretch (in batch 3, where there are as many) goes on through the first cycle of the next window, and every
-window ends with aborted records, so that a cut that falls a few offsets beside the plan leaves that batch as it is. The
+window ends with aborted records, so that a cut that falls a few offsets off the plan leaves that batch as it is. The
 last cycle is a little shorter: the last batch takes all the rest, and no tiny one follows.
 
 The rows are unkind on purpose, so that no sink looks right because its input was easy: ids are not in the order of

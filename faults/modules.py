@@ -1,7 +1,7 @@
 """The modules of a sink: those that it imports, directly or not, from its own directory and the folders below it.
 
 The sink's directory is the first on the path of driver and executors, so ``import team.writer`` in a sink means
-``team/writer.py`` beside it if that is there. Files that no import reaches do not belong to the sink, whatever lies in
+``team/writer.py`` next to it if that is there. Files that no import reaches do not belong to the sink, whatever lies in
 its directory.
 """
 

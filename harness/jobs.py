@@ -40,17 +40,17 @@ class Job:
 
 
 def find_job(job: str | None = None, expect: str | None = None) -> Job:
-    """The job of ``--job`` and ``--expect``: without the first ours, without the second NAME.sql beside the job's file.
+    """The job of ``--job`` and ``--expect``: without the first ours, without the second the job's .sql file next to it.
 
     Raises UsageError for a file that does not exist or cannot be read.
     """
     path = REFERENCE if job is None else Path(job)
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(f"--job {job} {_problem(path)}: give the path of a PySpark application (my_job.py)")
-    beside = path.with_suffix(".sql")
-    if expect is None and not beside.is_file():
-        raise UsageError(f"--job {job} has no expectation: give --expect FILE.sql, or put {beside.name} beside it")
-    file = beside if expect is None else Path(expect)
+    default = path.with_suffix(".sql")
+    if expect is None and not default.is_file():
+        raise UsageError(f"--job {job} has no expectation: give --expect FILE.sql, or put {default.name} next to it")
+    file = default if expect is None else Path(expect)
     if not file.is_file():
         raise UsageError(
             f"--expect {expect} {_problem(file)}: give the path of a file with a SELECT over the table input"

@@ -103,13 +103,13 @@ def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
     from .run_directories import RUNS
     from .session import EnvironmentOptions, Session
 
-    place = EnvironmentOptions(
+    options = EnvironmentOptions(
         env=request.config.getoption("--onceproof-env"),
         master=request.config.getoption("--onceproof-master"),
         attach=request.config.getoption("--onceproof-attach"),
         runs=request.config.rootpath / RUNS,
     )
-    with Session(place) as session:
+    with Session(options) as session:
         yield session
 
 
@@ -171,5 +171,5 @@ def _canonical(plan: str, where: str) -> str:
 
 def _sink(name: str, test: Path) -> str:
     """A sink's path is relative to the test's file; a bare name is one of the reference sinks."""
-    beside = test.parent / name
-    return str(beside) if beside.is_file() else name
+    neighbour = test.parent / name
+    return str(neighbour) if neighbour.is_file() else name

@@ -14,7 +14,7 @@ from .errors import UsageError
 NEEDED = 100 * 1024 * 1024
 """Bytes that must be free before a trial starts."""
 
-MEND = "name another with --run-directory or --runs"
+FIX = "name another with --run-directory or --runs"
 
 RUNS = Path(".onceproof") / "runs"
 
@@ -42,10 +42,10 @@ def make_writable(directory: Path) -> None:
         free = shutil.disk_usage(directory).free
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise Unavailable(f"no space left on the disk of {directory}: free some, or {MEND}") from error
-        raise UsageError(f"run directory {directory} cannot be written ({error.strerror}): {MEND}") from error
+            raise Unavailable(f"no space left on the disk of {directory}: free some, or {FIX}") from error
+        raise UsageError(f"run directory {directory} cannot be written ({error.strerror}): {FIX}") from error
     if free < NEEDED:
         raise Unavailable(
             f"the disk of {directory} has {free // 2**20} MiB free, a trial needs {NEEDED // 2**20} MiB: "
-            f"free some, or {MEND}"
+            f"free some, or {FIX}"
         )

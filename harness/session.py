@@ -69,12 +69,14 @@ class Request:
     job: str | None = None
     """the path of the job's file; None is jobs/passthrough.py"""
     expect: str | None = None
-    """the path of the job's expectation; None is the .sql file beside it"""
+    """the path of the job's expectation; None is the .sql file next to it"""
 
 
-def resolve_plan(text: str, sink: Path, place: EnvironmentOptions, *, trace: bool = False) -> tuple[Plan, ResolvedPlan]:
-    """Parse a plan and hold it against the sink and the place; starts nothing. Raises UsageError."""
-    env, master = where(place)
+def resolve_plan(
+    text: str, sink: Path, options: EnvironmentOptions, *, trace: bool = False
+) -> tuple[Plan, ResolvedPlan]:
+    """Parse a plan and hold it against the sink and the environment; starts nothing. Raises UsageError."""
+    env, master = where(options)
     try:
         located = parse_located(text)
         resolved = resolve(located, shape(sink), master, network=env == "docker", trace=trace)
@@ -93,44 +95,44 @@ def refusal(plan: Plan, sink: Path, options: EnvironmentOptions) -> str | None:
     return None
 
 
-def open_environment(place: EnvironmentOptions) -> Environment:
-    """The environment of a place: one of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
-    if place.attach:
-        return attach(place.attach)
-    options = options_of(place)
-    if isinstance(options, DockerOptions):
+def open_environment(options: EnvironmentOptions) -> Environment:
+    """One of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
+    if options.attach:
+        return attach(options.attach)
+    own = options_of(options)
+    if isinstance(own, DockerOptions):
         from .environments.docker.environment import open_docker
 
-        return open_docker(options)
-    return open_local(options)
+        return open_docker(own)
+    return open_local(own)
 
 
-def options_of(place: EnvironmentOptions) -> LocalOptions | DockerOptions:
+def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
     """What is chosen of an environment of one's own. Raises UsageError."""
-    env, master = where(place)
-    if env == "local" and (place.image or place.compose_files):
+    env, master = where(options)
+    if env == "local" and (options.image or options.compose_files):
         raise UsageError("--image and --compose-file choose containers: give --env docker with them")
-    for file in place.compose_files:
+    for file in options.compose_files:
         if not Path(file).is_file():
             raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
     try:
         if env == "docker":
-            files = tuple(str(Path(file).resolve()) for file in place.compose_files)
-            return DockerOptions(master, place.lean, place.image, files, place.brokers or BROKERS)
-        return LocalOptions(master=master, brokers=place.brokers or 1, lean=place.lean, python=place.python)
+            files = tuple(str(Path(file).resolve()) for file in options.compose_files)
+            return DockerOptions(master, options.lean, options.image, files, options.brokers or BROKERS)
+        return LocalOptions(master=master, brokers=options.brokers or 1, lean=options.lean, python=options.python)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
-def where(place: EnvironmentOptions) -> tuple[str, str]:
+def where(options: EnvironmentOptions) -> tuple[str, str]:
     """The kind of environment and the Spark master that trials will have: those of the environment which they are
-    attached to, or the place's. Raises UsageError for an unknown kind."""
-    held = next((one for one in environments() if one.name == place.attach), None) if place.attach else None
-    if held:
-        return held.env, held.master
-    if place.env not in DEFAULT_MASTER:
-        raise UsageError(f"--env {place.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
-    return place.env, place.master or DEFAULT_MASTER[place.env]
+    attached to, or those asked for. Raises UsageError for an unknown kind."""
+    attached = next((one for one in environments() if one.name == options.attach), None) if options.attach else None
+    if attached:
+        return attached.env, attached.master
+    if options.env not in DEFAULT_MASTER:
+        raise UsageError(f"--env {options.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
+    return options.env, options.master or DEFAULT_MASTER[options.env]
 
 
 class Session:
@@ -140,8 +142,8 @@ class Session:
     ``at_once`` trials run at the same time; further ones wait for their turn.
     """
 
-    def __init__(self, place: EnvironmentOptions, at_once: int | None = None) -> None:
-        self._place = place
+    def __init__(self, options: EnvironmentOptions, at_once: int | None = None) -> None:
+        self._options = options
         self._turn = threading.BoundedSemaphore(at_once) if at_once else nullcontext()
         self._stack = ExitStack()
         self._lock = threading.Lock()
@@ -153,7 +155,7 @@ class Session:
 
     @property
     def options(self) -> EnvironmentOptions:
-        return self._place
+        return self._options
 
     def __enter__(self) -> Session:
         return self
@@ -167,7 +169,7 @@ class Session:
     def environment(self) -> Environment:
         with self._lock:
             if self._environment is None:
-                self._environment = open_environment(self._place)
+                self._environment = open_environment(self._options)
                 self._stack.callback(self._environment.close)
             return self._environment
 
@@ -189,9 +191,9 @@ class Session:
 
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
-        plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._place, trace=request.trace)
+        plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._options, trace=request.trace)
         job = find_job(request.job, request.expect)
-        directory = new_run_directory(self._place.runs, request.directory)
+        directory = new_run_directory(self._options.runs, request.directory)
         sink = self.load(request.sink)
         self._check(job, sink, request.workload)
         self.environment.provide({"kafka"} | services_of(sink.services))
@@ -224,8 +226,8 @@ class Session:
     def _process(self, path: Path) -> SinkProcess:
         key = (path, threading.get_ident())
         if key not in self._processes:
-            make_writable(self._place.runs)
-            log = self._place.runs.resolve() / f"sink-{path.stem}-{os.getpid()}-{len(self._processes)}.log"
-            process = SinkProcess(path, self.environment, log, self._place.sink_deadline)
+            make_writable(self._options.runs)
+            log = self._options.runs.resolve() / f"sink-{path.stem}-{os.getpid()}-{len(self._processes)}.log"
+            process = SinkProcess(path, self.environment, log, self._options.sink_deadline)
             self._processes[key] = self._stack.enter_context(process)
         return self._processes[key]

@@ -42,7 +42,7 @@ def setup(python: str | None = None, progress: bool = True, report: Report = lam
     spark = spark_of(python or sys.executable)
     artifacts = Artifacts.open(progress=progress)
     jars = artifacts.downloads.paths(
-        [jar for name in ("broker", "byteman") for jar in artifacts.lock.groups[name]]
+        [jar for name in ("broker", "byteman") for jar in artifacts.lock.groups[name].jars]
         + [*artifacts.lock.connector(spark.version)]
     )
     archives, warnings = _archives(artifacts, java, spark, report)

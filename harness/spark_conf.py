@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import javaproperties
+
 from .artifacts import Runtime
 from .java import Java
 from .spark import QUICK_START, SparkInstall
@@ -138,11 +140,4 @@ def _launcher_options(java: Java | None, spark: SparkInstall | None, runtime: Ru
 
 def defaults_text(properties: Mapping[str, str]) -> str:
     """The text of a ``spark-defaults.conf``: the format of java.util.Properties, read as UTF-8."""
-    return "".join(f"{_escaped(key, ' :=#!')} {_escaped(value, '')}\n" for key, value in sorted(properties.items()))
-
-
-def _escaped(text: str, special: str) -> str:
-    text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    for character in special:
-        text = text.replace(character, "\\" + character)
-    return "\\" + text if text.startswith(" ") else text
+    return javaproperties.dumps(properties, separator=" ", timestamp=None, sort_keys=True, ensure_ascii=False)

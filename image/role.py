@@ -1,6 +1,6 @@
 """What a container of docker-compose.yml runs: ``role.py ROLE``.
 
-Standard library only, but for server_settings.py beside it: it also runs in a user's own Spark image, mounted into it.
+Standard library only, but for server_settings.py next to it: it also runs in a user's own Spark image, mounted into it.
 Settings come from the environment (see docker-compose.yml). Each role ends in ``exec``: the service is the container's
 main process, below the init of ``docker run --init``.
 """

@@ -82,6 +82,6 @@ def landed(result: TrialResult) -> bool:
     return all(fault.confirmed and fault.replay.get("seen") for fault in result.verdict.faults)
 
 
-def told(result: TrialResult) -> str:
+def described(result: TrialResult) -> str:
     """The verdict for the message of a failed test: its reason in front, because a long text is cut off."""
     return f"{result.verdict.reason}\n{result.verdict}"

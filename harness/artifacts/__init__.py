@@ -67,7 +67,7 @@ class Artifacts:
 
     def broker_classpath(self) -> list[Path]:
         """The jars of a Kafka broker, in class path order. Raises ArtifactError, like all that fetch."""
-        return self.downloads.paths(self.lock.groups["broker"])
+        return self.downloads.paths(self.lock.groups["broker"].jars)
 
     def connector_jars(self, spark_version: str) -> list[Path]:
         """The Kafka connector of Spark ``spark_version`` with what it needs beyond Spark's own jars."""
@@ -79,7 +79,7 @@ class Artifacts:
 
     def byteman(self) -> Path:
         """The agent's jar."""
-        return self.downloads.paths(self.lock.groups["byteman"])[0]
+        return self.downloads.paths(self.lock.groups["byteman"].jars)[0]
 
     def named_classes(self) -> Path | None:
         """The agent for lean JVMs (see :mod:`.agent`); None if setup has not made it."""

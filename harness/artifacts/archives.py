@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+import javaproperties
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
@@ -204,7 +205,7 @@ def _server_properties(directory: Path, client: int, controller: int) -> str:
         "transaction.state.log.replication.factor": 1,
         "transaction.state.log.min.isr": 1,
     }
-    return "".join(f"{key}={value}\n" for key, value in properties.items())
+    return javaproperties.dumps({name: str(value) for name, value in properties.items()}, timestamp=None)
 
 
 @contextlib.contextmanager

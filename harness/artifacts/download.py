@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import re
@@ -17,6 +16,7 @@ from typing import IO
 
 import pooch
 import requests
+from filelock import FileLock
 from requests.adapters import HTTPAdapter
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -183,7 +183,7 @@ class Fetch:
 
 def is_verified(path: Path, jar: Jar) -> bool:
     """Whether ``path`` is the jar. The whole file is hashed once; afterwards its size and modification time, which a
-    stamp beside it records, are compared. Whatever has changed is hashed again."""
+    stamp next to it records, are compared. Whatever has changed is hashed again."""
     try:
         status = path.stat()
     except OSError:
@@ -223,13 +223,10 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Nobody else, thread or process, fetches this jar meanwhile. The lock dies with its holder."""
+def _locked(path: Path) -> FileLock:
+    """Nobody else, thread or process, fetches this jar meanwhile. A lock of flock(2): it dies with its holder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(path.name + ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return FileLock(path.with_name(path.name + ".lock"))
 
 
 def _mismatch(url: str, jar: Jar, error: ValueError) -> str:

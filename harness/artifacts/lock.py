@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from pydantic import BaseModel, Field, TypeAdapter
+
+from ...documents import CLOSED, DocumentError, read_document
 from .errors import ArtifactError
 
 LOCK_FILE = Path(__file__).with_name("lock.json")
@@ -15,31 +15,42 @@ CONNECTOR_GROUP = "spark-"
 DEFAULT_SPARK = "4.2.0"
 
 
-@dataclass(frozen=True)
-class Jar:
+class Jar(BaseModel):
     """``coordinates`` are group:artifact:version; ``size`` in bytes."""
 
-    coordinates: str
-    sha256: str
-    size: int
+    model_config = CLOSED
+
+    coordinates: str = Field(alias="jar", pattern=r"^[^:/\s]+:[^:/\s]+:[^:/\s]+$")
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    size: int = Field(gt=0)
 
     @property
     def path(self) -> PurePosixPath:
         """Where a Maven repository, and the cache, keeps it.
 
-        >>> str(Jar("org.jboss.byteman:byteman:4.0.26", "", 0).path)
+        >>> str(Jar(jar="org.jboss.byteman:byteman:4.0.26", sha256="0" * 64, size=1).path)
         'org/jboss/byteman/byteman/4.0.26/byteman-4.0.26.jar'
         """
         group, artifact, version = self.coordinates.split(":")
         return PurePosixPath(*group.split("."), artifact, version, f"{artifact}-{version}.jar")
 
 
-@dataclass(frozen=True)
-class Lock:
+class JarGroup(BaseModel):
+    """Jars that are used together; ``comment`` says why these versions."""
+
+    model_config = CLOSED
+
+    comment: str
+    jars: tuple[Jar, ...]
+
+
+class Lock(BaseModel):
     """``repository`` is the base URL of the Maven repository that the jars come from."""
 
+    model_config = CLOSED
+
     repository: str
-    groups: Mapping[str, tuple[Jar, ...]]
+    groups: dict[str, JarGroup]
 
     def connector(self, spark_version: str) -> tuple[Jar, ...]:
         """The Kafka connector's jars for one release of Spark. Raises ArtifactError for an unsupported one."""
@@ -50,7 +61,7 @@ class Lock:
                 f"pyspark {spark_version} is not supported (supported: {supported}): "
                 f"pip install 'pyspark=={DEFAULT_SPARK}' in the job's interpreter"
             )
-        return group
+        return group.jars
 
     def spark_versions(self) -> list[str]:
         names = (name.removeprefix(CONNECTOR_GROUP) for name in self.groups if name.startswith(CONNECTOR_GROUP))
@@ -58,12 +69,11 @@ class Lock:
 
 
 def read_lock(file: Path) -> Lock:
-    document = json.loads(file.read_text(encoding="utf-8"))
-    groups = {
-        name: tuple(Jar(entry["jar"], entry["sha256"], entry["size"]) for entry in group["jars"])
-        for name, group in document["groups"].items()
-    }
-    return Lock(document["repository"], groups)
+    """Raises ArtifactError, one line with the field and its value, for a file that is no lock file."""
+    try:
+        return read_document(file, TypeAdapter(Lock))
+    except (OSError, DocumentError) as error:
+        raise ArtifactError(f"the lock file of the jars cannot be used: {error}") from error
 
 
 @cache

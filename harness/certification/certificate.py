@@ -8,43 +8,24 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from ...assertions import Guarantee, Outcome, weakest
+from ...assertions import ClaimName, Guarantee, GuaranteeName, Outcome, OutcomeName, weakest
+from ...documents import CLOSED
+from ..trial.document import SinkNamed, WorkloadUsed
 from .points import Profile
-from .results import GuaranteeName, Judged, OutcomeName, PointResult
+from .results import Judged, PointResult
 from .scope import Scope
 
 CERTIFICATE = "certificate.json"
 
-Claim = Literal["exactly-once", "at-least-once", "at-most-once"]
-STRICT = ConfigDict(extra="forbid", frozen=True)
-
-
-class SinkNamed(BaseModel):
-    model_config = STRICT
-
-    name: str = Field(description="its file's name without .py")
-    path: str = Field(description="the absolute path of its file")
-    guarantee: Claim = Field(description="what it claims itself (GUARANTEE)")
-
-
-class WorkloadUsed(BaseModel):
-    model_config = STRICT
-
-    seed: int
-    partitions: int = Field(ge=1, description="partitions of the source topic")
-    batches: int = Field(ge=1, description="batches that the input is cut into")
-    rows: int = Field(ge=1, description="visible rows asked for in a batch")
-    max_offsets_per_trigger: int = Field(ge=1, description="the option maxOffsetsPerTrigger of the source")
-
 
 class Coverage(BaseModel):
-    model_config = STRICT
+    model_config = CLOSED
 
     points: int = Field(ge=0, description="points that were to be run")
     run: int = Field(ge=0, description="points that have a verdict")
@@ -54,14 +35,14 @@ class Coverage(BaseModel):
 class Certificate(BaseModel):
     """What ``onceproof certify --json`` prints, and certificate.json in its run directory."""
 
-    model_config = STRICT
+    model_config = CLOSED
 
     verdict: OutcomeName = Field(
         description="fail outranks inconclusive outranks pass; a sweep that was cut short cannot pass"
     )
     summary: str = Field(description="the verdict with what it covers and what it leaves out, in one line")
     guarantee: GuaranteeName | None = Field(description="the weakest of its trials'; null where that is inconclusive")
-    claim: Claim
+    claim: ClaimName
     sink: SinkNamed
     batch: int = Field(ge=0, description="the middle batch, or the only one that was asked for")
     seed: int
@@ -130,8 +111,3 @@ def certificate_text(certificate: Certificate) -> str:
 
 def certificate_as_json(certificate: Certificate) -> dict[str, Any]:
     return certificate.model_dump(mode="json")
-
-
-def schema() -> Mapping[str, Any]:
-    """The JSON schema of a certificate, as docs/certificate.schema.json has it."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Certificate.model_json_schema()

@@ -9,18 +9,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
 from ...faults.handlers import calls_at, errors_at
 from ..session import Request, Session, refusal
 from ..sinks import find_sink, shape
-from ..trial.record import TRIAL
+from ..trial.document import TrialDocument
+from ..trial.record import TRIAL, read_trial
 from .certificate import (
     Certificate,
     Coverage,
-    SinkNamed,
-    WorkloadUsed,
     anomalies_of,
     guarantee_of,
     notes_of,
@@ -40,6 +38,9 @@ from .trace import Event
 
 REFERENCE = "000-reference"
 REPLAY = "000-replay"
+
+JUDGED = ("verdict", "exactly_once", "guarantee", "reason", "anomalies", "notes")
+"""What a sweep keeps of a trial's document."""
 
 SLOWDOWN = 1.7
 """A trial with a kill takes about so many times the reference trial's time: it starts a second driver."""
@@ -119,7 +120,7 @@ def certify(
 class Trace:
     """A trial's JSON document and its journal."""
 
-    document: Mapping[str, Any]
+    document: TrialDocument
     journal: Sequence[Event]
 
 
@@ -137,12 +138,11 @@ def _traced(session: Session, request: Request, directory: Path, name: str) -> t
         if place.exists():  # cut short
             shutil.rmtree(place)
         session.trial(replace(request, trace=True, directory=place))
-    document = json.loads((place / TRIAL).read_text(encoding="utf-8"))
+    document = read_trial(place)
     lines = (place / "journal.jsonl").read_text(encoding="utf-8").split("\n")
     trace = Trace(document, [json.loads(line) for line in lines if line])
-    names = ("verdict", "exactly_once", "guarantee", "reason", "anomalies", "notes")
-    fields = {name: document[name] for name in names}
-    return Judged(**fields, seconds=document["timings"]["total"], run_directory=str(place)), trace
+    fields = {name: getattr(document, name) for name in JUDGED}
+    return Judged(**fields, seconds=document.timings.total, run_directory=str(place)), trace
 
 
 def _space(
@@ -185,7 +185,7 @@ class _Sweeping:
     wanted: Wanted
     roles: Mapping[str, int]
     reference: Judged
-    document: Mapping[str, Any]
+    document: TrialDocument
     space: Space
     asked: Space
     store: Store
@@ -199,16 +199,16 @@ class _Sweeping:
         scope = scope_of(self.space, self.asked, {result.plan: result for result in found}, self.roles, self._unswept())
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)
-        claim = self.document["claim"]
+        claim = self.document.claim
         return Certificate(
             verdict=outcome,
             summary=summary_of(outcome, claim, scope, results),
             guarantee=guarantee_of(outcome, trials),
             claim=claim,
-            sink=SinkNamed(**self.document["sink"]),
+            sink=self.document.sink,
             batch=self.roles[MIDDLE],
             seed=self.request.workload.seed,
-            workload=WorkloadUsed(**self.document["workload"]),
+            workload=self.document.workload,
             profile=self.wanted.profile,
             coverage=Coverage(
                 points=len(self.asked.points), run=len(found), landed=sum(result.landed for result in found)
@@ -219,7 +219,7 @@ class _Sweeping:
             reference=self.reference,
             points=results,
             seconds=round(time.monotonic() - self.started, 1),
-            environment=self.document["environment"],
+            environment=self.document.environment.model_dump(),
             inputs=dict(self.inputs),
             run_directory=str(self.directory),
         )

@@ -38,7 +38,7 @@ class _Work:
 
 
 class Engine:
-    """Runs packs of points in ``parallel`` lanes; each result is stored, and told to ``done``, as soon as it is there.
+    """Runs packs of points in ``parallel`` lanes; each result is stored, and given to ``done``, as soon as it is there.
 
     A trial that ends in an error is a result too (inconclusive, with the error as its reason). With ``fail_fast`` the
     first failed point ends the sweep.

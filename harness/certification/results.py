@@ -12,11 +12,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from ...assertions import Verdict
+from ...assertions import GuaranteeName, OutcomeName, Verdict
+from ...documents import CLOSED
 from ..errors import UsageError
 
 RESULTS = "results.jsonl"
@@ -25,14 +25,11 @@ INPUTS = "inputs.json"
 SEVERAL = ("several", "several", "several")
 """The cell of a result that several points of one run had together."""
 
-OutcomeName = Literal["pass", "fail", "inconclusive"]
-GuaranteeName = Literal["exactly-once", "at-least-once", "at-most-once", "none"]
-
 
 class Judged(BaseModel):
     """What every trial of a sweep is reported with. ``seconds`` of a packed trial are its share of the run's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CLOSED
 
     verdict: OutcomeName
     exactly_once: OutcomeName

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from ...documents import CLOSED
 from .points import Gap, Space
 from .results import PointResult
 
@@ -17,7 +18,7 @@ WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not a
 class Cell(BaseModel):
     """A cell of the matrix: the worst of its points."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CLOSED
 
     step: str
     action: str
@@ -33,7 +34,7 @@ class Scope(BaseModel):
     ``unswept`` are modules that the sink imports from its directory and of which no line was executed in a batch.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CLOSED
 
     summary: str
     roles: dict[str, int]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 from rich.console import Console
 
 from ..certification.certificate import Certificate, certificate_text
@@ -20,10 +21,9 @@ from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
 from ..run_directories import new_run_directory
-from ..session import Request, Session
+from ..session import Session
 from ..sinks import find_sink, shape
-from .options import JobOptions, Json, PlaceOptions, WorkloadOptions
-from .options import claim as claim_of
+from .options import COUNT, Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .signals import as_interrupt
 
 EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
@@ -33,22 +33,34 @@ def register(app: App) -> None:
     app.command(certify)
 
 
+@Parameter(name="*", group=Group("Sweep"))
+@dataclass(frozen=True)
+class SweepArguments:
+    """What to sweep, and how."""
+
+    profile: Annotated[
+        Profile, Parameter(help="quick: kill(driver) at each step of the middle batch; full: every line in every batch")
+    ] = "standard"
+    points: Annotated[
+        str, Parameter(help="all, phases, lines (of the sink's own code), or steps such as task.commit,sink.*:after")
+    ] = "all"
+    batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None
+    pack: Annotated[int, Parameter(validator=COUNT, help="points that may share a run of the job")] = 8
+    parallel: Annotated[
+        int | None, Parameter(validator=COUNT, help="trials run side by side [what the machine bears]")
+    ] = None
+    fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False
+
+    def wanted(self) -> Wanted:
+        return Wanted(self.profile, self.points, self.batch, self.pack, self.parallel, self.fail_fast)
+
+
 def certify(
     sink: Annotated[str | None, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")] = None,
     /,
     *,
-    profile: Annotated[
-        Profile, Parameter(help="quick: kill(driver) at each step of the middle batch; full: every line in every batch")
-    ] = "standard",
-    points: Annotated[
-        str, Parameter(help="all, phases, lines (of the sink's own code), or steps such as task.commit,sink.*:after")
-    ] = "all",
-    batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None,
-    pack: Annotated[int, Parameter(help="points that may share a run of the job")] = 8,
-    parallel: Annotated[int | None, Parameter(help="trials run side by side [what the machine bears]")] = None,
-    fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False,
-    claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
-    watch: Annotated[bool, Parameter(help="read the target while the job runs, too")] = True,
+    claim: Claim = None,
+    watch: Watch = True,
     resume: Annotated[
         Path | None, Parameter(help="go on with the sweep in this run directory; takes its sink and options from there")
     ] = None,
@@ -56,7 +68,8 @@ def certify(
         Path | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
     ] = None,
     json: Json = False,
-    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    sweep: SweepArguments = SweepArguments(),
+    environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
     job: JobOptions = JobOptions(),  # noqa: B008
 ) -> int:
@@ -77,35 +90,31 @@ def certify(
 
         onceproof certify --resume .onceproof/runs/20260101-120000-1a2b3c
     """
-    for name, value in (("--pack", pack), ("--parallel", parallel)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name} {value} is too small: it is at least 1")
     if (sink is None) == (resume is None):
         raise UsageError("certify takes either a sink or --resume DIRECTORY, which knows its sink and options")
     if resume is not None:
         settings, directory = load_settings(resume), resume.resolve()
     else:
-        request = Request(
-            sink=str(find_sink(str(sink))),
-            claim=claim_of(claim),
-            workload=workload.workload(),
-            watch=watch,
-            job=job.job,
-            expect=job.expect,
-            conf=place.properties(),
-            jars=place.jar_files(),
-            deadline=place.deadline,
-            settle_deadline=place.settle_deadline,
-        )
-        wanted = Wanted(profile, points, batch, pack, parallel, fail_fast)
-        settings = Settings(request, place.place(), wanted)
-        check_points(points)
-        if batch is not None:
-            check_batch(batch, request.workload)
-        check_job(find_job(request.job, request.expect), request.workload)
-        shape(find_sink(request.sink))
-        directory = new_run_directory(place.runs, run_directory)
+        request = request_of(str(find_sink(str(sink))), claim, watch, environment, workload, job)
+        settings = Settings(request, environment.options(), sweep.wanted())
+        _check(settings)
+        directory = new_run_directory(environment.runs, run_directory)
         save_settings(settings, directory)
+    return _certify(settings, directory, json)
+
+
+def _check(settings: Settings) -> None:
+    """What can be refused before anything starts. Raises UsageError."""
+    request, wanted = settings.request, settings.wanted
+    check_points(wanted.points)
+    if wanted.batch is not None:
+        check_batch(wanted.batch, request.workload)
+    check_job(find_job(request.job, request.expect), request.workload)
+    shape(find_sink(request.sink))
+
+
+def _certify(settings: Settings, directory: Path, json: bool) -> int:
+    """Sweep, print the certificate; returns the exit code."""
     report = SweepReport(Console(stderr=json, quiet=json and not sys.stderr.isatty()))
     with as_interrupt(), Session(settings.environment) as session:
         report.start(find_sink(settings.request.sink).stem)

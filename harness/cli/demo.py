@@ -18,8 +18,8 @@ from ..console.side_by_side import side_by_side
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE
 from ..run_directories import RUNS, new_run_directory
-from ..session import EnvironmentOptions, Request, Session, options_of
-from .options import Json
+from ..session import EnvironmentOptions, Request, Session
+from .options import COUNT, EnvName, Json
 from .signals import as_interrupt
 
 SINKS = ("kafka_append", "postgres_upsert", "kafka_transactional")
@@ -51,8 +51,8 @@ class _Sweep:
 
 def demo(
     *,
-    env: Annotated[str, Parameter(help="local (processes on this machine) or docker (docker-compose.yml)")] = "local",
-    parallel: Annotated[int, Parameter(help="trials run side by side")] = 3,
+    env: Annotated[EnvName, Parameter(help="local: processes on this machine; docker: docker-compose.yml")] = "local",
+    parallel: Annotated[int, Parameter(validator=COUNT, help="trials run side by side")] = 3,
     json: Json = False,
 ) -> int:
     """Certify three reference sinks at each step of the commit protocol, and show side by side where each holds.
@@ -60,11 +60,10 @@ def demo(
     Exit code 0 when each of them keeps what it claims.
     """
     console = Console(stderr=json)
-    place = EnvironmentOptions(env=env)
-    options_of(place)
+    options = EnvironmentOptions(env=env)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
-    with as_interrupt(), Session(place, at_once=parallel) as session:
+    with as_interrupt(), Session(options, at_once=parallel) as session:
         certificates = [
             sweep.result() for sweep in [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
         ]

@@ -19,7 +19,7 @@ from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
 from ..session import EnvironmentOptions, options_of
 from ..setup_steps import setup as run_setup
-from .options import Json, PlaceOptions
+from .options import EnvironmentArguments, EnvName, Json
 
 
 def register(app: App) -> None:
@@ -29,7 +29,7 @@ def register(app: App) -> None:
 
 def setup(
     *,
-    env: Annotated[str, Parameter(help="local, or docker: builds the image as well")] = "local",
+    env: Annotated[EnvName, Parameter(help="docker: builds the image as well")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
@@ -46,12 +46,11 @@ def setup(
 
 def doctor(
     *,
-    env: Annotated[str, Parameter(help="local, or docker: what that environment needs besides")] = "local",
+    env: Annotated[EnvName, Parameter(help="docker: what that environment needs besides")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
-    """Say what is here, what is missing, and the mend for each. Exit code 4 when something needed is missing."""
-    options_of(EnvironmentOptions(env=env))
+    """Say what is here, what is missing, and the fix for each. Exit code 4 when something needed is missing."""
     checks = diagnose(python)
     if env == "docker":
         from ..environments.docker.diagnosis import diagnose_docker
@@ -60,10 +59,10 @@ def doctor(
     if json:
         print(json_module.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False))
     else:
-        table = Table("check", "", "found", "mend")
+        table = Table("check", "", "found", "fix")
         for check in checks:
             mark = "[green]ok[/]" if check.ok else "[red]missing[/]" if check.needed else "[yellow]absent[/]"
-            table.add_row(check.name, mark, escape(check.detail), "" if check.ok else escape(check.mend))
+            table.add_row(check.name, mark, escape(check.detail), "" if check.ok else escape(check.fix))
         Console().print(table)
     return HELD if all(check.ok or not check.needed for check in checks) else UNAVAILABLE
 
@@ -72,7 +71,7 @@ def up(
     *,
     name: Annotated[str, Parameter(help="what to call the environment")] = "default",
     ttl: Annotated[float, Parameter(help="minutes after which it ends by itself")] = 240.0,
-    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
     json: Json = False,
 ) -> int:
     """Start an environment that stays until 'onceproof down': trials use it with --attach NAME.
@@ -83,8 +82,8 @@ def up(
 
         onceproof run --attach dev --sink kafka_append
     """
-    held = holder.up(name, options_of(place.place()), ttl * 60)
-    print(json_module.dumps(asdict(held), default=str) if json else f"environment {name} is up: {held}")
+    started = holder.up(name, options_of(environment.options()), ttl * 60)
+    print(json_module.dumps(asdict(started), default=str) if json else f"environment {name} is up: {started}")
     return HELD
 
 

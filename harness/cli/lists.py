@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 import json as json_module
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
+from rich.text import Text
 
 from ...faults import phases_of, render_catalogue
 from ..errors import HELD
+from ..jobs import Job, find_job
 from ..sinks import JOBS, find_sink, reference_sinks, shape
 from .options import Json
+
+INDENT = "    "
 
 
 def register(app: App) -> None:
@@ -45,8 +48,9 @@ def phases(
 
 
 def jobs(*, json: Json = False) -> int:
-    """The reference jobs."""
-    return _show([_described(path) for path in sorted(JOBS.glob("*.py"))], json, ("name", "meaning"))
+    """The reference jobs, with what must come out of each: the first line of its SQL, and the key of the rows."""
+    rows = [_described(path) | _expected(find_job(str(path))) for path in sorted(JOBS.glob("*.py"))]
+    return _show(rows, json, ("name", "key", "sql", "meaning"))
 
 
 def sinks(*, json: Json = False) -> int:
@@ -74,17 +78,51 @@ def _described(path: Path) -> dict[str, Any]:
     }
 
 
-def _show(rows: list[dict[str, Any]], json: bool, columns: Sequence[str]) -> int:
-    """All that is known as JSON, or ``columns`` of it as a table."""
+def _expected(job: Job) -> dict[str, Any]:
+    return {"key": list(job.key), "sql": _first_line(job.sql), "expectation": str(job.expectation_path)}
+
+
+def _first_line(sql: str) -> str:
+    """The first line that is no comment, with dots where more follow."""
+    lines = [line.strip() for line in sql.splitlines() if line.strip() and not line.lstrip().startswith("--")]
+    return (lines or [""])[0] + (" ..." if len(lines) > 1 else "")
+
+
+def _show(rows: Sequence[Mapping[str, Any]], json: bool, columns: Sequence[str]) -> int:
+    """All that is known as JSON; else ``columns``: wrapped for a terminal, separated by tabs for a pipe, a line each.
+
+    The first column is a row's name, the last one its description.
+    """
+    console = Console(highlight=False)
     if json:
         print(json_module.dumps(rows, indent=2, ensure_ascii=False))
-        return HELD
-    table = Table(Column(columns[0], no_wrap=True), *columns[1:-1], Column(columns[-1], ratio=1), show_lines=True)
-    for row in rows:
-        table.add_row(*(escape(_cell(row.get(column, ""))) for column in columns))
-    Console().print(table)
+    elif console.is_terminal:
+        for row in rows:
+            console.print(_paragraph(row, columns, console.width), soft_wrap=True)
+    else:
+        for row in rows:
+            print("\t".join(_cell(row, column) for column in columns))
     return HELD
 
 
-def _cell(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+def _paragraph(row: Mapping[str, Any], columns: Sequence[str], width: int) -> Text:
+    """The name with its labelled cells, and indented below it the description."""
+    name, *labelled, description = columns
+    cells = [f"{column}: {cell}" for column in labelled if (cell := _cell(row, column))]
+    head = _filled("  ".join([_cell(row, name), *cells]), width, first="")
+    text = Text(f"{head}\n{_filled(_cell(row, description), width, first=INDENT)}")
+    text.stylize("bold", 0, len(_cell(row, name)))
+    return text
+
+
+def _filled(text: str, width: int, first: str) -> str:
+    return textwrap.fill(
+        text, width, initial_indent=first, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _cell(row: Mapping[str, Any], column: str) -> str:
+    """One line without tabs."""
+    value = row.get(column, "")
+    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return " ".join(text.split())

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from ...assertions import Guarantee, Workload
+from ...assertions import ClaimName, Guarantee, Workload
 from ..errors import UsageError
 from ..run_directories import RUNS
-from ..session import EnvironmentOptions
+from ..session import EnvironmentOptions, Request
 
 Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
 
@@ -23,19 +23,24 @@ Watch = Annotated[
     bool, Parameter(name="--watch", negative="--no-watch", help="read the target while the job is under way, too")
 ]
 
-PLACE = Group("Environment")
+EnvName = Literal["local", "docker"]
+
+Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee instead of the sink's own")]
+
+ENVIRONMENT = Group("Environment")
 INPUT = Group("Workload")
 JOB = Group("Job")
 SECONDS = Number(gt=0)
+COUNT = Number(gte=1)
 CLAIMS = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
 
 
-@Parameter(name="*", group=PLACE)
+@Parameter(name="*", group=ENVIRONMENT)
 @dataclass(frozen=True)
-class PlaceOptions:
-    """Where trials run."""
+class EnvironmentArguments:
+    """The environment that trials run in."""
 
-    env: Annotated[str, Parameter(help="local (processes on this machine) or docker (docker-compose.yml)")] = "local"
+    env: Annotated[EnvName, Parameter(help="local: processes on this machine; docker: docker-compose.yml")] = "local"
     master: Annotated[
         str | None,
         Parameter(
@@ -76,7 +81,7 @@ class PlaceOptions:
         float, Parameter(validator=SECONDS, help="seconds to wait for quiet after the job's end")
     ] = 15.0
 
-    def place(self) -> EnvironmentOptions:
+    def options(self) -> EnvironmentOptions:
         return EnvironmentOptions(
             env=self.env,
             master=self.master,
@@ -138,8 +143,31 @@ class JobOptions:
     ] = None
     expect: Annotated[
         str | None,
-        Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file beside the job]"),
+        Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
+
+
+def request_of(
+    sink: str,
+    claim_name: str | None,
+    watch: bool,
+    environment: EnvironmentArguments,
+    workload: WorkloadOptions,
+    job: JobOptions,
+) -> Request:
+    """A trial without faults, as these options ask for it. Raises UsageError for values that will not do."""
+    return Request(
+        sink=sink,
+        claim=claim(claim_name),
+        workload=workload.workload(),
+        conf=environment.properties(),
+        jars=environment.jar_files(),
+        deadline=environment.deadline,
+        settle_deadline=environment.settle_deadline,
+        watch=watch,
+        job=job.job,
+        expect=job.expect,
+    )
 
 
 def claim(value: str | None) -> Guarantee | None:

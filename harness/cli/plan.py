@@ -12,7 +12,7 @@ from ...faults import PlanError, format_plan, parse
 from ..errors import HELD, UsageError
 from ..session import EnvironmentOptions, resolve_plan
 from ..sinks import find_sink
-from .options import Json
+from .options import EnvName, Json
 from .run import plan_text
 
 
@@ -28,7 +28,7 @@ def check(
     *,
     file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     sink: Annotated[str | None, Parameter(help="hold the plan against this sink too")] = None,
-    env: Annotated[str, Parameter(help="the environment that it is meant for: local or docker")] = "local",
+    env: Annotated[EnvName, Parameter(help="the environment that it is meant for")] = "local",
     master: Annotated[str | None, Parameter(help="the Spark master that it is meant for")] = None,
     json: Json = False,
 ) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,10 @@ from ...assertions import Outcome
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
-from ..session import Request, Session, resolve_plan
+from ..session import Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json
-from .options import JobOptions, Json, PlaceOptions, Watch, WorkloadOptions
-from .options import claim as claim_of
+from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .signals import as_interrupt
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
@@ -31,11 +31,11 @@ def run(
     sink: Annotated[str, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")],
     fault: Annotated[tuple[str, ...], Parameter(negative=(), help="a fault of the plan; may be repeated")] = (),
     plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
-    claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the sink's own")] = None,
+    claim: Claim = None,
     run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
     watch: Watch = True,
     json: Json = False,
-    place: PlaceOptions = PlaceOptions(),  # noqa: B008
+    environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
     workload: WorkloadOptions = WorkloadOptions(),  # noqa: B008
     job: JobOptions = JobOptions(),  # noqa: B008
 ) -> int:
@@ -54,23 +54,12 @@ def run(
 
         onceproof run --sink postgres_upsert --job my_job.py --expect my_job.sql
     """
-    request = Request(
-        sink=sink,
-        plan=plan_text(fault, plan),
-        claim=claim_of(claim),
-        workload=workload.workload(),
-        conf=place.properties(),
-        jars=place.jar_files(),
-        deadline=place.deadline,
-        settle_deadline=place.settle_deadline,
-        watch=watch,
-        job=job.job,
-        expect=job.expect,
-        directory=run_directory,
+    request = replace(
+        request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
     )
     check_job(find_job(request.job, request.expect), request.workload)
-    resolve_plan(request.plan, find_sink(sink), place.place())
-    with as_interrupt(), Session(place.place()) as session:
+    resolve_plan(request.plan, find_sink(sink), environment.options())
+    with as_interrupt(), Session(environment.options()) as session:
         result = session.trial(request)
     if json:
         print(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""Processes beside the job, on the harness's own machine: they run the sink's prepare, read and cleanup."""
+"""Auxiliary processes of a trial, on the harness's own machine: they run the sink's prepare, read and cleanup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..runtime.leftovers import disk_errors
 from .base import EffectError, ProcessSpec
 
 AUXILIARY = "ONCEPROOF_AUXILIARY"
-"""Environment variable of a process beside the job and of all that it starts."""
+"""Environment variable of an auxiliary process and of all that it starts."""
 
 
 class AuxiliaryProcess:

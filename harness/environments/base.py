@@ -63,7 +63,7 @@ class DriverSpec:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """One start of the job's interpreter beside the job, for the sink's own functions."""
+    """One start of the job's interpreter for the sink's own functions, next to the job."""
 
     arguments: Sequence[str]
     log: Path

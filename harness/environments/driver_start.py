@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import javaproperties
+
 from ..artifacts import Runtime
 from ..artifacts.agent import agent_option
+from ..errors import UsageError
 from ..java import Java
 from ..spark import SparkInstall
 from ..spark_conf import add_java_options, base_properties, lean_properties, write_conf_dir
@@ -58,7 +60,6 @@ ENDRULE
 The first rule is off when the driver's Python imports ``pyspark.ml`` before its session starts.
 """
 
-SETTING = re.compile(r"\s*(?P<name>[^#!\s=:][^\s=:]*)\s*[\s=:]\s*(?P<value>.*)")
 """A line of a java.util.Properties file, without its escapes."""
 
 JOINED = {
@@ -197,15 +198,25 @@ def joined(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]
 
 
 def user_settings(spark_home: Path) -> dict[str, str]:
-    """The user's spark-defaults.conf, from SPARK_CONF_DIR or the installation's conf directory."""
-    directory = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
+    """The user's spark-defaults.conf, from SPARK_CONF_DIR or the installation's conf directory; empty if there is none.
+
+    Raises UsageError for one that Spark could not read either.
+    """
+    file = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf") / "spark-defaults.conf"
     try:
-        return parse_settings((directory / "spark-defaults.conf").read_text(encoding="utf-8"))
+        return parse_settings(file.read_text(encoding="utf-8"), str(file))
     except OSError:
         return {}
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
-def parse_settings(text: str) -> dict[str, str]:
-    """The properties of a spark-defaults.conf."""
-    found = (SETTING.match(line) for line in text.splitlines())
-    return {match["name"]: match["value"].strip() for match in found if match}
+def parse_settings(text: str, file: str) -> dict[str, str]:
+    """The properties of a spark-defaults.conf, as Spark has them: blanks around a value do not count.
+
+    ``file`` is what an error calls it. Raises UsageError.
+    """
+    try:
+        return {name: value.strip(" \t") for name, value in javaproperties.loads(text).items()}
+    except javaproperties.InvalidUEscapeError as error:
+        raise UsageError(f"{file}: {error.escape!r} is no escape of java.util.Properties: write \\uXXXX") from error

@@ -41,12 +41,12 @@ if TYPE_CHECKING:  # the Docker SDK takes a while to load, and most trials do wi
     from .docker.services import DockerServices
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-HELD = ("kafka", "postgres")
+SERVICES = ("kafka", "postgres")
 INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
 CALLS = frozenset(
     {
         *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
-        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "failures", "collect_logs", "held"),
+        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "failures", "collect_logs", "attach_info"),
     }
 )
 """What may be asked of the services over the socket."""
@@ -59,7 +59,7 @@ HAND_OVER_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Held:
+class NamedEnvironment:
     """An environment that is up. ``process`` identifies its holder; ``until`` is local time, ISO 8601."""
 
     name: str
@@ -89,7 +89,7 @@ class InUse(Unavailable):
     """Somebody else is attached to the environment."""
 
 
-def up(name: str, options: LocalOptions | DockerOptions, ttl: float) -> Held:
+def up(name: str, options: LocalOptions | DockerOptions, ttl: float) -> NamedEnvironment:
     """Start an environment that stays until :func:`down`, or until ``ttl`` seconds are over and nobody is attached.
 
     Returns when its services serve. Raises UsageError for a name that will not do, Unavailable.
@@ -113,7 +113,7 @@ def up(name: str, options: LocalOptions | DockerOptions, ttl: float) -> Held:
         answer = json.loads(line) if line else {"error": _died(process.wait(), errors)}
     if "error" in answer:
         raise Unavailable(answer["error"])
-    return Held(**answer)
+    return NamedEnvironment(**answer)
 
 
 def _died(code: int, errors: IO[bytes]) -> str:
@@ -123,59 +123,59 @@ def _died(code: int, errors: IO[bytes]) -> str:
     return f"the holder ended at its start (exit code {code}){last and ': '}{last}"
 
 
-def environments() -> list[Held]:
+def environments() -> list[NamedEnvironment]:
     """The environments of this user that are up."""
     found = []
     for path in sorted(named("*").parent.glob(named("*").name)):
         try:
-            held = Held(**json.loads((path / INFO).read_text()))
+            environment = NamedEnvironment(**json.loads((path / INFO).read_text()))
         except (OSError, ValueError, TypeError):
             continue
-        if processes.lives(held.process):
-            found.append(held)
+        if processes.lives(environment.process):
+            found.append(environment)
     return found
 
 
 def attach(name: str) -> LocalEnvironment | DockerEnvironment:
     """Use an environment that is up, alone, until it is closed. Raises InUse, or Unavailable if it is not up."""
-    held = _held(name)
-    connection = _connect(held)
+    environment = _find(name)
+    connection = _connect(environment)
     token = _answer(name, connection, "attach", os.getpid())
-    if isinstance(held.options, DockerOptions):
-        from .docker.environment import on_held
+    if isinstance(environment.options, DockerOptions):
+        from .docker.environment import attached
 
-        return on_held(held.options, _answer(name, connection, "held"), connection.close)
-    return on_services(RemoteServices(held, connection, token), name)
+        return attached(environment.options, _answer(name, connection, "attach_info"), connection.close)
+    return on_services(RemoteServices(environment, connection, token), name)
 
 
 def down(name: str) -> None:
     """End an environment; returns when nothing of it is left. Raises InUse, or Unavailable if it is not up."""
-    held = _held(name)
-    _answer(name, _connect(held), "down")
+    environment = _find(name)
+    _answer(name, _connect(environment), "down")
 
     def ended() -> bool:
-        return not named(name).exists() and not processes.lives(held.process)
+        return not named(name).exists() and not processes.lives(environment.process)
 
     try:
         wait_for(ended, END_SECONDS, f"the end of environment {name}")
     except WaitTimeout:
-        if processes.lives(held.process):
-            os.kill(int(held.process.partition(":")[0]), signal.SIGKILL)
+        if processes.lives(environment.process):
+            os.kill(int(environment.process.partition(":")[0]), signal.SIGKILL)
         wait_for(ended, END_SECONDS, f"the end of environment {name}")
 
 
 class RemoteServices:
     """Implements :class:`.local.services.Services` by calls to a holder, with a connection for each thread."""
 
-    def __init__(self, held: Held, lease: Connection, token: str) -> None:
-        self._held = held
+    def __init__(self, environment: NamedEnvironment, lease: Connection, token: str) -> None:
+        self._environment = environment
         self._lease = lease
         self._token = token
         self._local = threading.local()
 
     def options(self) -> LocalOptions:
-        assert isinstance(self._held.options, LocalOptions)
-        return self._held.options
+        assert isinstance(self._environment.options, LocalOptions)
+        return self._environment.options
 
     def guardian_identity(self) -> str:
         return str(self._call("guardian_identity"))
@@ -227,9 +227,9 @@ class RemoteServices:
     def _call(self, method: str, *arguments: Any) -> Any:
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = _connect(self._held)
-            _answer(self._held.name, connection, "join", self._token)
-        return _answer(self._held.name, connection, method, *arguments)
+            connection = self._local.connection = _connect(self._environment)
+            _answer(self._environment.name, connection, "join", self._token)
+        return _answer(self._environment.name, connection, method, *arguments)
 
 
 class Holder:
@@ -247,9 +247,9 @@ class Holder:
         self._user: int | None = None
         self._down = threading.Event()
 
-    def prepare(self) -> Held:
+    def prepare(self) -> NamedEnvironment:
         """Start the services, and listen."""
-        self.services.provide(HELD)
+        self.services.provide(SERVICES)
         key = secrets.token_bytes(32)
         self._listener = Listener(str(self.state / SOCKET), family="AF_UNIX", backlog=16, authkey=key)
         descriptor = os.open(self.state / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -257,9 +257,9 @@ class Holder:
             file.write(key)
         until = self._until.isoformat(timespec="minutes")
         process = processes.identity(os.getpid())
-        held = Held(self._name, self._env, process, until=until, **asdict(self.services.options()))
-        (self.state / INFO).write_text(json.dumps(asdict(held)))
-        return held
+        environment = NamedEnvironment(self._name, self._env, process, until=until, **asdict(self.services.options()))
+        (self.state / INFO).write_text(json.dumps(asdict(environment)))
+        return environment
 
     def serve(self) -> None:
         """Until ``down``, or the time is over and nobody is attached."""
@@ -390,22 +390,22 @@ def _detach(log: Path) -> None:
     os.dup2(descriptor, 2)
 
 
-def _held(name: str) -> Held:
-    for held in environments():
-        if held.name == name:
-            return held
+def _find(name: str) -> NamedEnvironment:
+    for environment in environments():
+        if environment.name == name:
+            return environment
     remove_leftovers()
-    others = ", ".join(held.name for held in environments())
+    others = ", ".join(environment.name for environment in environments())
     seen = f" (up: {others})" if others else ""
     raise Unavailable(f"no environment called {name} is up{seen}: 'onceproof up --name {name}' starts one")
 
 
-def _connect(held: Held) -> Connection:
-    state = named(held.name)
+def _connect(environment: NamedEnvironment) -> Connection:
+    state = named(environment.name)
     try:
         connection: Connection = Client(str(state / SOCKET), family="AF_UNIX", authkey=(state / KEY).read_bytes())
     except (OSError, EOFError, AuthenticationError) as error:
-        raise Unavailable(f"environment {held.name} does not answer: {error}") from error
+        raise Unavailable(f"environment {environment.name} does not answer: {error}") from error
     return connection
 
 

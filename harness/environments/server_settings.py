@@ -1,6 +1,6 @@
 """What servers have in common on this machine and in an image: storage and settings of brokers, options of PostgreSQL.
 
-Standard library only and without relative imports: a copy of this file lies beside role.py in the image.
+Standard library only and without relative imports: a copy of this file lies next to role.py in the image.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ PROGRAM_SECONDS = 60.0
 
 
 def _load(name: str) -> Any:
-    """A module beside this file, without making its directory importable: names there could hide the library's."""
+    """A module next to this file, without making its directory importable: names there could hide the library's."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
     spec = importlib.util.spec_from_file_location(f"_guardian_{name}", path)
     assert spec is not None

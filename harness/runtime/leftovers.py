@@ -1,6 +1,6 @@
-"""State directories with an owner, and the sweep of what dead owners left behind.
+"""State directories with an owner, and the cleanup of what dead owners left behind.
 
-An orderly end and every death of a harness leave nothing: its guardian sees to that. What is swept here is left only
+An orderly end and every death of a harness leave nothing: its guardian sees to that. What is removed here is left only
 when the guardian was killed as well.
 """
 
@@ -72,8 +72,8 @@ def disk_errors() -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Unavailable(f"the disk is full{where}: free some space, or set TMPDIR to another disk") from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            mend = "set TMPDIR to a directory that can be written"
-            raise Unavailable(f"a state directory was refused{where}: {error.strerror}: {mend}") from error
+            fix = "set TMPDIR to a directory that can be written"
+            raise Unavailable(f"a state directory was refused{where}: {error.strerror}: {fix}") from error
         raise
 
 

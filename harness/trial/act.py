@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -26,6 +26,9 @@ from .settle import Settler
 from .spec import TrialSpec
 from .supervisor import JobOutcome, Supervisor
 from .watch import Watch
+
+Record = Callable[[str, Mapping[str, Any]], None]
+"""Takes an event of the journal with its fields."""
 
 
 @dataclass(frozen=True)
@@ -58,24 +61,11 @@ def act(
     progress = TrialProgress(spec.plan)
     progress.wait_for_input(arranged)
     watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
-
-    def record(event: str, fields: Mapping[str, Any]) -> None:
-        journal.record(event, fields)
-        progress.note(event, fields)
-        if watch is not None:
-            watch.note(event, fields)
-
+    record = _recorder(journal, progress, watch)
     actuator = TrialActuator(environment, record, _worker_of(journal))
+    observe = _observer(resources, arranged, watch)
     with ExitStack() as stack:
-        injector = stack.enter_context(
-            Injector(
-                spec.plan,
-                actuator,
-                record,
-                observe=_observer(resources, arranged, watch),
-                rendezvous=rendezvous,
-            )
-        )
+        injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, rendezvous=rendezvous))
         progress.injector = injector
         point = ProbePoint(injector.host, injector.port, injector.token)
         if spec.resolved.broker_phases:
@@ -85,22 +75,37 @@ def act(
             stack.callback(environment.arm_brokers, None, None)
         stack.callback(actuator.heal, spec.deadline)  # before brokers are disarmed, which may restart them
         starter = _Starter(spec, environment, resources, point, directory)
-        supervisor = Supervisor(
-            start=starter.start,
-            complete=lambda: _complete(resources),
-            error_of=lambda number: error_in(starter.log(number), starter.sink),
-            record=record,
-            progress=progress,
-            deadline=spec.deadline,
-            before_restart=watch.after_death if watch else lambda: None,
-        )
-        actuator.supervisor = supervisor
+        supervisor = actuator.supervisor = _supervisor(starter, record, progress, watch)
         stack.callback(supervisor.end)
         record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
         injector.start_clock()
         outcome = supervisor.run()
         broken = actuator.settle(spec.deadline) + [f"the injector failed: {error}" for error in injector.errors]
     return Acted(outcome, progress.fired, broken, watch.glimpses if watch else [])
+
+
+def _recorder(journal: Journal, progress: TrialProgress, watch: Watch | None) -> Record:
+    """Writes an event to the journal and lets everyone know who follows the trial."""
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        journal.record(event, fields)
+        progress.note(event, fields)
+        if watch is not None:
+            watch.note(event, fields)
+
+    return record
+
+
+def _supervisor(starter: _Starter, record: Record, progress: TrialProgress, watch: Watch | None) -> Supervisor:
+    return Supervisor(
+        start=starter.start,
+        complete=lambda: _complete(starter.resources),
+        error_of=lambda number: error_in(starter.log(number), starter.sink),
+        record=record,
+        progress=progress,
+        deadline=starter.spec.deadline,
+        before_restart=watch.after_death if watch else lambda: None,
+    )
 
 
 def _complete(resources: Resources) -> bool:

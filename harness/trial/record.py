@@ -1,4 +1,4 @@
-"""A trial as one JSON document, for ``--json`` and the run directory. docs/trial.schema.json is its schema."""
+"""Writes a trial as one JSON document, for ``--json`` and the run directory, and reads it back."""
 
 from __future__ import annotations
 
@@ -7,32 +7,50 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...assertions import verdict_as_json
+from ...assertions import verdict_document
+from ...documents import read_document
 from ...faults import format_plan
+from .document import (
+    TRIAL_DOCUMENT,
+    Configuration,
+    JarUsed,
+    JobNamed,
+    SinkNamed,
+    Timings,
+    TrialDocument,
+    Versions,
+    WorkloadUsed,
+)
 from .spec import TrialResult
 
 TRIAL = "trial.json"
 
 
 def trial_as_json(result: TrialResult) -> dict[str, Any]:
+    return trial_document(result).model_dump(mode="json")
+
+
+def trial_document(result: TrialResult) -> TrialDocument:
     spec = result.spec
-    return {
-        **verdict_as_json(result.verdict),
-        "sink": {"name": spec.sink.name, "path": str(spec.sink.path), "guarantee": spec.sink.guarantee.value},
-        "job": {"name": spec.job.name, "path": str(spec.job.path), "expectation": str(spec.job.expectation_path)},
-        "plan": format_plan(spec.plan),
-        "seed": spec.workload.seed,
-        "workload": spec.workload.as_json(),
-        "timings": dict(result.timings),
-        "environment": dict(result.versions),
-        "configuration": {
-            "master": spec.resolved.master,
-            "conf": dict(spec.conf),
-            "jars": [{"name": Path(jar).name, "sha256": digest(Path(jar))} for jar in spec.jars],
-        },
-        "run_directory": str(result.directory),
-        "warnings": list(result.warnings),
-    }
+    return TrialDocument(
+        **dict(verdict_document(result.verdict)),
+        sink=SinkNamed.model_validate(
+            {"name": spec.sink.name, "path": str(spec.sink.path), "guarantee": spec.sink.guarantee.value}
+        ),
+        job=JobNamed(name=spec.job.name, path=str(spec.job.path), expectation=str(spec.job.expectation_path)),
+        plan=format_plan(spec.plan),
+        seed=spec.workload.seed,
+        workload=WorkloadUsed(**spec.workload.as_json()),
+        timings=Timings(**result.timings),
+        environment=Versions(**result.versions),
+        configuration=Configuration(
+            master=spec.resolved.master,
+            conf=dict(spec.conf),
+            jars=[JarUsed(name=Path(jar).name, sha256=digest(Path(jar))) for jar in spec.jars],
+        ),
+        warnings=list(result.warnings),
+        run_directory=str(result.directory),
+    )
 
 
 def digest(path: Path) -> str:
@@ -44,3 +62,8 @@ def digest(path: Path) -> str:
 def write_trial(result: TrialResult) -> None:
     text = json.dumps(trial_as_json(result), indent=2, ensure_ascii=False)
     (result.directory / TRIAL).write_text(text + "\n", encoding="utf-8")
+
+
+def read_trial(directory: Path) -> TrialDocument:
+    """The document of a run directory. Raises OSError, or DocumentError for a broken file."""
+    return read_document(directory / TRIAL, TRIAL_DOCUMENT)

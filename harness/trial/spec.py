@@ -40,8 +40,8 @@ class TrialSpec:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A verdict with what it was made of. ``timings`` are seconds by stage; ``warnings`` tell of what went wrong beside
-    the trial, such as the sink's cleanup."""
+    """A verdict with what it was made of. ``timings`` are seconds by stage; ``warnings`` say what went wrong apart
+    from the trial, such as the sink's cleanup."""
 
     spec: TrialSpec
     verdict: Verdict

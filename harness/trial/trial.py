@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...assertions import Evidence, Reading, input_table, judge, save, truth
+import pyarrow as pa
+
+from ...assertions import (
+    Evidence,
+    FaultRecord,
+    Reading,
+    Settlement,
+    Verdict,
+    input_table,
+    judge,
+    save,
+    truth,
+)
 from ...faults import Rendezvous
 from ..environments.base import Environment, Unavailable
 from ..errors import ObservationError, SinkError, one_line
@@ -65,34 +77,100 @@ def _run(
     rendezvous: Rendezvous,
     start: float,
 ) -> TrialResult:
-    watch, warnings, faults = Stopwatch(), list[str](), fault_records(spec.plan)
+    faults = fault_records(spec.plan)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(directory / "journal.jsonl"))
-        stack.callback(
-            _warned, warnings, "the services' logs were not collected", environment.collect_logs, directory / "logs"
-        )
-        with watch.stage("arrange"):
-            resources = arrange(spec.sink, spec.workload.partitions, environment)
+        trial = _Trial(spec, environment, sink_process, directory, rendezvous, start, journal, stack)
+        evidence, verdict = trial.run(faults)
+        events = journal.events()
+    timings, versions = stages(trial.watch.seconds, events), environment.versions()
+    return TrialResult(spec, verdict, timings, versions, directory, events, evidence, trial.warnings)
+
+
+@dataclass(frozen=True)
+class _Arranged:
+    """``unreadable``: why the target could not be read before the job, if so; ``writing`` gives the acknowledgements of
+    the workload, which is being written."""
+
+    resources: Resources
+    unreadable: str | None
+    writing: Future[pa.Table]
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """``broken`` are the parts of the environment that failed by themselves."""
+
+    settler: Settler
+    settlement: Settlement
+    readings: Sequence[Reading]
+    broken: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A trial under way, stage by stage. ``stack`` ends what the stages began; ``start`` is of the monotonic clock."""
+
+    spec: TrialSpec
+    environment: Environment
+    sink_process: SinkProcess
+    directory: Path
+    rendezvous: Rendezvous
+    start: float
+    journal: Journal
+    stack: ExitStack
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    warnings: list[str] = field(default_factory=list)
+
+    def run(self, faults: Sequence[FaultRecord]) -> tuple[Evidence, Verdict]:
+        logs = self.directory / "logs"
+        self._at_end("the services' logs were not collected", self.environment.collect_logs, logs)
+        arranged = self._arrange()
+        settler = Settler(self.spec, self.environment, arranged.resources, self.sink_process, self.journal)
+        acted, acks = self._act(arranged, settler)
+        settled = self._settle(acted, settler)
+        _raise_own_read_error(acted, arranged.unreadable, settled.readings, settled.broken, self.directory)
+        evidence, verdict = self._judge(arranged.resources, acks, acted, settled, faults)
+        if "cleanup" in self.spec.sink.functions:
+            target = arranged.resources.namespaces["harness"]
+            _warned(self.warnings, "the sink's cleanup failed", self.sink_process.call, "cleanup", target)
+        return evidence, verdict
+
+    def _arrange(self) -> _Arranged:
+        spec = self.spec
+        with self.watch.stage("arrange"):
+            resources = arrange(spec.sink, spec.workload.partitions, self.environment)
             for kind in resources.targets.kinds:
-                stack.callback(_warned, warnings, f"the trial's {kind} was not removed", resources.targets.drop, kind)
-            unreadable = _prepare(spec, resources, sink_process)
-            writing = stack.enter_context(ThreadPoolExecutor(1)).submit(
-                write_workload, resources.kafka, resources.source, spec.workload
+                self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)
+            unreadable = _prepare(spec, resources, self.sink_process)
+            pool = self.stack.enter_context(ThreadPoolExecutor(1))
+            writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)
+        return _Arranged(resources, unreadable, writing)
+
+    def _act(self, arranged: _Arranged, settler: Settler) -> tuple[Acted, pa.Table]:
+        spec, watching = self.spec, settler if self.spec.watch else None
+        with self.watch.stage("act"):
+            resources, writing = arranged.resources, arranged.writing
+            acted = act(
+                spec, self.environment, resources, self.journal, self.directory, writing, self.rendezvous, watching
             )
-        with watch.stage("act"):
-            settler = Settler(spec, environment, resources, sink_process, journal)
-            watched = settler if spec.watch else None
-            acted = act(spec, environment, resources, journal, directory, writing, rendezvous, watched)
             acks = writing.result()
-        _raise_own_error(spec, acted, _failures(environment, start), directory)
-        settler = replace(settler, broken=acted.broken + _failures(environment, start))
-        with watch.stage("settle"):
+        _raise_own_error(spec, acted, self._failures(), self.directory)
+        return acted, acks
+
+    def _settle(self, acted: Acted, settler: Settler) -> _Settled:
+        settler = replace(settler, broken=acted.broken + self._failures())
+        with self.watch.stage("settle"):
             settlement = settler.settle(acted.outcome.finished)
             readings = settler.read()
-        broken = acted.broken + _failures(environment, start)
-        _raise_own_read_error(acted, unreadable, readings, broken, directory)
-        with watch.stage("judge"):
-            checkpoint.copy(resources.checkpoint, directory / "checkpoint")
+        return _Settled(settler, settlement, readings, acted.broken + self._failures())
+
+    def _judge(
+        self, resources: Resources, acks: pa.Table, acted: Acted, settled: _Settled, faults: Sequence[FaultRecord]
+    ) -> tuple[Evidence, Verdict]:
+        spec = self.spec
+        with self.watch.stage("judge"):
+            checkpoint.copy(resources.checkpoint, self.directory / "checkpoint")
             batches = checkpoint.batches(resources.checkpoint)
             expectation, stored = spec.job.expectation(spec.sink), input_table(spec.workload, acks, batches)
             evidence = Evidence(
@@ -103,37 +181,34 @@ def _run(
                 truth=truth(expectation, stored),
                 acks=acks,
                 batches=batches,
-                journal=journal.events(),
-                readings=readings,
-                settlement=settlement,
+                journal=self.journal.events(),
+                readings=settled.readings,
+                settlement=settled.settlement,
                 faults=faults,
                 stuck=acted.outcome.error,
                 glimpses=acted.glimpses,
                 atomic=spec.sink.atomic,
                 readable=spec.readable,
-                broken=broken,
-                raw=_raw(settler, warnings),
+                broken=settled.broken,
+                raw=_raw(settled.settler, self.warnings),
             )
-            save(evidence, directory)
-            verdict = judge(evidence)
-        if "cleanup" in spec.sink.functions:
-            target = resources.namespaces["harness"]
-            _warned(warnings, "the sink's cleanup failed", sink_process.call, "cleanup", target)
-        events = journal.events()
-    timings, versions = stages(watch.seconds, events), environment.versions()
-    return TrialResult(spec, verdict, timings, versions, directory, events, evidence, warnings)
+            save(evidence, self.directory)
+            return evidence, judge(evidence)
+
+    def _at_end(self, what: str, call: Callable[..., None], *arguments: Any) -> None:
+        self.stack.callback(_warned, self.warnings, what, call, *arguments)
+
+    def _failures(self) -> list[str]:
+        """Parts of the environment that failed by themselves since the trial's start, one line each."""
+        return [f"{one.part} {one.detail}" for one in self.environment.failures(self.start)]
 
 
 def _warned(warnings: list[str], what: str, call: Callable[..., None], *arguments: Any) -> None:
-    """Call something that comes after the verdict: a failure of it is told beside the verdict, not in its place."""
+    """Call something that comes after the verdict: a failure of it is reported with the verdict, not in its place."""
     try:
         call(*arguments)
     except Exception as error:
         warnings.append(f"{what}: {one_line(error)}")
-
-
-def _failures(environment: Environment, start: float) -> list[str]:
-    return [f"{one.part} {one.detail}" for one in environment.failures(start)]
 
 
 def _raw(settler: Settler, warnings: list[str]) -> dict[str, int]:

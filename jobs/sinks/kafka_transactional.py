@@ -3,7 +3,7 @@
 Each task writes its rows in a Kafka transaction, leaves it open and hands its identity over. The driver's commit()
 first makes the *decision* durable, the list of the batch's transactions in a file of the checkpoint, and only then
 commits them one by one. A batch with a decision is never written again; its recorded transactions are committed again
-until they all are. README.md beside this directory goes through the crashes and the zombies one by one.
+until they all are. README.md in the directory above goes through the crashes and the zombies one by one.
 
 Needs: a checkpoint directory that driver and executors see under the same path, spark.speculation off, and a restart
 before the transactions of a decided batch time out: their timeout counts from their start, and a batch is decided only

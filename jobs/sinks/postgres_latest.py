@@ -2,7 +2,7 @@
 
 All events of a key lie in one Kafka partition, so their rows come in the order of arrival, and a batch is folded to the
 last row of each key before it is written. A replay computes the same rows and overwrites them with themselves. The
-batch's number, kept beside each row, keeps a driver that wakes up late from putting an older event over a newer one.
+batch's number, kept with each row, keeps a driver that wakes up late from putting an older event over a newer one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ while not (own / "finish").exists():
 """
 
 
-def test_the_processes_of_a_trial_are_told_from_those_of_the_next_in_its_container(
+def test_the_processes_of_a_trial_are_distinguished_from_those_of_the_next_in_its_container(
     environment: DockerEnvironment, tmp_path: Path
 ) -> None:
     before, after = _Job(environment, "before", tmp_path), _Job(environment, "after", tmp_path)

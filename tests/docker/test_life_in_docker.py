@@ -97,7 +97,7 @@ def test_doctor_says_what_docker_lacks(onceproof: Command) -> None:
     lacking = onceproof("doctor", "--env", "docker", "--json", env={"DOCKER_HOST": "unix:///nonexistent/docker.sock"})
     (engine,) = [check for check in lacking.json if check["name"] == "engine"]
     assert (lacking.code, engine["ok"]) == (UNAVAILABLE, False)
-    assert "systemctl start docker" in engine["mend"]
+    assert "systemctl start docker" in engine["fix"]
 
 
 def test_a_missing_compose_is_one_clear_error(onceproof: Command, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_an_executor_out_of_memory_is_named(onceproof: Command, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--env", "podman"), ("--env 'podman' is unknown", "local, docker")),
+        (("--env", "podman"), ('"podman" for --env', '"local", "docker"')),
         (("--image", "my-spark"), ("--env docker",)),
         (("--env", "docker", "--compose-file", "none.yml"), ("--compose-file none.yml does not exist",)),
         (("--env", "docker", "--brokers", "2"), ("has 3",)),

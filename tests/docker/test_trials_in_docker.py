@@ -15,7 +15,7 @@ from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker.environment import DockerEnvironment
 from onceproof.harness.runtime.waiting import wait_for
 from onceproof.harness.trial.spec import TrialResult
-from trials import EVERY_SINK, TWO_PHASE, Run, landed, line_of, raises_on_replay, told
+from trials import EVERY_SINK, TWO_PHASE, Run, described, landed, line_of, raises_on_replay
 
 SIDE_BY_SIDE = 3
 
@@ -47,7 +47,7 @@ def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         results = list(pool.map(killed_at, steps))
     for result in results:
-        assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), told(result)
+        assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
         assert landed(result)
 
 
@@ -78,13 +78,13 @@ def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path)
 def test_a_driver_that_dies_with_one_transaction_committed_and_one_open_commits_the_other(trial: Run) -> None:
     line = line_of("kafka_transactional", "coordinators.commit(transaction)")
     result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
 
 
 def test_the_tasks_of_a_dead_executor_are_retried_on_the_other_worker(trial: Run) -> None:
     result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(executor)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     (fired,) = events(result, "fault.fired")
     attempts = [
         point
@@ -99,7 +99,7 @@ def test_the_tasks_of_a_dead_executor_are_retried_on_the_other_worker(trial: Run
 
 def test_the_tasks_of_a_dead_machine_are_retried_on_the_other_one(trial: Run) -> None:
     result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(node)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
     (back,) = events(result, "node.registered")
     assert str(result.verdict.faults[0].process).startswith(f"{back['node']}:")
@@ -107,13 +107,13 @@ def test_the_tasks_of_a_dead_machine_are_retried_on_the_other_one(trial: Run) ->
 
 def test_a_dead_python_worker_is_replaced(trial: Run) -> None:
     result = trial("kafka_transactional", "task.row:before[batch=1, row=5] -> kill(worker)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
 
 
 def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(trial: Run) -> None:
     result = trial("kafka_transactional", "txn.prepare:after -> kill(broker)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     (moved,) = events(result, "txn.coordinator")
     assert moved["broker"] != moved["before"]
     assert f"coordinator now: broker {moved['broker']}" in str(result.verdict.faults[0].replay["seen"])
@@ -122,7 +122,7 @@ def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(tr
 def test_a_driver_that_was_cut_off_from_a_broker_goes_on_when_it_is_healed(trial: Run) -> None:
     plan = "sink.commit:after[batch=1] -> partition(driver, peer=broker2, for=15s)"
     result = trial("kafka_transactional", plan)
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     (cut,), (healed,) = events(result, "network.cut"), events(result, "network.healed")
     assert 15 <= healed["t"] - cut["t"] < 25
     assert "kafka2" in cut["detail"]
@@ -133,7 +133,7 @@ def test_a_paused_driver_that_was_replaced_is_a_zombie_and_a_fenced_sink_survive
 ) -> None:
     plan = "sink.write:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
     result = trial("postgres_upsert", plan)
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     drivers = {event["process"].partition(":")[0] for event in events(result, "driver.started")}
     assert len(drivers) == 2, "the new driver has a container of its own"
 
@@ -150,14 +150,14 @@ def test_tasks_may_run_in_the_drivers_own_container(tmp_path: Path, onceproof: C
 def test_a_container_that_dies_by_itself_is_named_and_not_taken_for_a_fault(
     trial: Run, environment: DockerEnvironment, engine: docker.DockerClient
 ) -> None:
-    stranger = threading.Thread(target=_kill_when_a_driver_runs, args=(environment,))
-    stranger.start()
+    killer = threading.Thread(target=_kill_when_a_driver_runs, args=(environment,))
+    killer.start()
     try:
         result = trial("postgres_upsert")
     finally:
-        stranger.join()
+        killer.join()
         environment.start_broker(3)
-    assert result.verdict.outcome == "inconclusive", told(result)
+    assert result.verdict.outcome == "inconclusive", described(result)
     assert "kafka3 ended by itself" in str(result.verdict)
     assert (result.directory / "logs" / "kafka3.log").stat().st_size > 0
 

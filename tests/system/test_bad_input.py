@@ -73,7 +73,7 @@ BAD_OPTIONS = {
     "conf": (["--conf", "spark.x"], "--conf 'spark.x' has no value"),
     "jars": (["--jars", "missing.jar"], "--jars missing.jar does not exist"),
     "master": (["--master", "yarn"], "'yarn'"),
-    "claim": (["--claim", "twice"], "--claim 'twice' is unknown: it is one of exactly-once"),
+    "claim": (["--claim", "twice"], '"twice" for --claim. Choose from: "exactly-once"'),
     "no rows": (["--rows", "0"], "rows"),
     "no batches": (["--batches", "0"], "batches"),
     "no partitions": (["--partitions", "0"], "partitions"),
@@ -95,7 +95,7 @@ def test_a_bad_option_is_refused_and_named(onceproof: Command, case: str) -> Non
 def test_what_is_to_be_swept_is_one_of_the_kinds(onceproof: Command) -> None:
     refused(onceproof("certify", "kafka_append", "--points", "some"), "'some'", "phases, lines, all")
     refused(onceproof("certify", "kafka_append", "--batch", "7"), "--batch 7", "0 to 4")
-    refused(onceproof("certify", "kafka_append", "--parallel", "0"), "--parallel 0")
+    refused(onceproof("certify", "kafka_append", "--parallel", "0"), '"0" for --parallel')
 
 
 def test_a_command_that_is_none_is_named(onceproof: Command) -> None:

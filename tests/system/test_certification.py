@@ -79,7 +79,7 @@ def test_the_code_of_a_sink_that_lies_in_modules_of_its_directory_is_swept(sessi
     assert "line[team/writer.py:" in certificate.summary
 
 
-def told(certificate: Certificate) -> Mapping[str, tuple[str, str | None, Mapping[str, int]]]:
+def outcomes(certificate: Certificate) -> Mapping[str, tuple[str, str | None, Mapping[str, int]]]:
     """What each point came to."""
     return {point.plan: (point.verdict, point.guarantee, point.anomalies) for point in certificate.points}
 
@@ -88,7 +88,7 @@ def test_packed_runs_and_runs_of_one_point_come_to_the_same(session: Session, tm
     points = "sink.commit:after,batch.commit:after"
     packed = sweep(session, "kafka_append", tmp_path / "packed", points, profile="demo")
     alone = sweep(session, "kafka_append", tmp_path / "alone", points, profile="demo", pack=1)
-    assert told(packed) == told(alone)
+    assert outcomes(packed) == outcomes(alone)
     assert {point.packed for point in alone.points} == {1}
     assert max(point.packed for point in packed.points) > 1, "no point shared a run"
     assert any(point.anomalies for point in packed.points)

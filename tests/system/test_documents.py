@@ -17,7 +17,7 @@ from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.record import TRIAL, trial_as_json
 from onceproof.harness.trial.spec import TrialResult
-from trials import told
+from trials import described
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -53,7 +53,7 @@ def test_a_sink_that_is_shown_can_be_copied_as_it_is(
     (text,) = samples(document)
     (tmp_path / "my_sink.py").write_text(text)
     result = trial(tmp_path / "my_sink.py", "sink.write:after[batch=1] -> kill(driver)", workload=SMALL)
-    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), told(result)
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
 
 
 def valid(document: Any, name: str) -> Any:

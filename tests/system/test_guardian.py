@@ -157,7 +157,7 @@ def test_a_harness_whose_guardian_dies_ends_at_once_and_takes_everything_with_it
     assert not gate.exists()
 
 
-def test_the_sweep_ends_what_a_killed_harness_with_a_killed_guardian_left(
+def test_the_cleanup_ends_what_a_killed_harness_with_a_killed_guardian_left(
     harness: tuple[subprocess.Popen[str], str, Path, Path],
 ) -> None:
     process, identity, state, _ = harness
@@ -171,7 +171,7 @@ def test_the_sweep_ends_what_a_killed_harness_with_a_killed_guardian_left(
     assert not state.exists()
 
 
-def test_the_sweep_leaves_alone_what_is_guarded(guardian: Guardian, tmp_path: Path) -> None:
+def test_the_cleanup_leaves_alone_what_is_guarded(guardian: Guardian, tmp_path: Path) -> None:
     state = state_directory(guardian)
     child = guardian.spawn(["sleep", "60"], dict(os.environ), Path("/"), tmp_path / "log")
     remove_leftovers()

@@ -209,7 +209,7 @@ def test_a_broker_that_dies_by_itself_is_a_failure_for_every_trial_under_way(loc
     (failure,) = local.failures(start)
     assert failure.part == "broker 1"
     assert "exit code -9" in failure.detail
-    assert local.failures(start) == [failure], "a trial beside the first one learns of it too"
+    assert local.failures(start) == [failure], "a second trial under way learns of it too"
     assert local.failures(time.monotonic()) == [], "the next trial does not"
     local.start_broker(1)
 
@@ -386,7 +386,7 @@ def test_a_python_worker_can_be_killed_alone(local: LocalEnvironment, tmp_path: 
     assert driver.wait(30) == 1, "a task of local[n] is not tried again"
 
 
-def test_a_process_beside_the_job_is_ended_with_what_it_started(local: LocalEnvironment, tmp_path: Path) -> None:
+def test_an_auxiliary_process_is_ended_with_what_it_started(local: LocalEnvironment, tmp_path: Path) -> None:
     script = "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True).wait()"
     running = local.start_process(ProcessSpec(arguments=["-c", script], log=tmp_path / "log"))
     assert running.wait(0.5) is None

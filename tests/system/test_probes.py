@@ -250,7 +250,7 @@ class Killer:
 
 
 @dataclass
-class Site:
+class JobDirectory:
     """A directory with a job, its sink and its input: ``batches`` batches of two files each."""
 
     root: Path
@@ -339,10 +339,10 @@ def journal() -> Journal:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts drivers and ends what is left of them."""
-    site, drivers = Site(tmp_path), []
+    directory, drivers = JobDirectory(tmp_path), list[Driver]()
 
     def start(*arguments: Any, **options: Any) -> Driver:
-        drivers.append(site.start(*arguments, **options))
+        drivers.append(directory.start(*arguments, **options))
         return drivers[-1]
 
     yield start

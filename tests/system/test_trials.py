@@ -14,12 +14,12 @@ from trials import (
     SMALL,
     TWO_PHASE,
     Run,
+    described,
     keeps_its_connection,
     landed,
     line_of,
     long,
     raises_on_replay,
-    told,
 )
 
 CORRECT = [long("postgres_upsert"), long("postgres_ledger"), "kafka_transactional"]
@@ -72,13 +72,13 @@ def test_a_run_without_a_fault_passes_and_says_so(trial: Run) -> None:
 def test_one_transaction_committed_and_one_open_is_completed_by_the_replay(trial: Run) -> None:
     line = line_of("kafka_transactional", "coordinators.commit(transaction)")
     result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
 
 
 def test_a_coordinator_that_dies_with_a_prepared_commit_finishes_it(trial: Run) -> None:
     result = trial("kafka_transactional", "txn.prepare:after -> kill(broker)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
 
 
@@ -95,7 +95,7 @@ def test_a_connection_that_prepare_and_read_keep_open_is_not_the_jobs(trial: Run
     sink = tmp_path / "pooled_ledger.py"
     sink.write_text(keeps_its_connection(more))
     result = trial(sink, "sink.write:after[batch=1] -> kill(driver)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
 
 
@@ -133,7 +133,7 @@ def test_a_broken_sink_fails_with_the_anomaly_that_its_file_says(trial: Run, sin
     plan, text = BROKEN[sink]
     here = f"{sink}.py:{line_of(sink, text)}" if text else ""
     result = trial(sink, plan.format(here=here))
-    assert result.verdict.outcome == "fail", told(result)
+    assert result.verdict.outcome == "fail", described(result)
     assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == flaw_of(sink)
 
 
@@ -155,15 +155,17 @@ def test_a_ledger_by_task_skips_and_repeats_where_a_replay_deals_partitions_to_o
     plan = "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
     for _ in range(DEALS):
         result = trial("ledger_by_task", plan)
-        assert landed(result), told(result)
+        assert landed(result), described(result)
         if result.verdict.outcome == "fail":
             break
-    assert tuple(sorted(anomaly.kind for anomaly in result.verdict.anomalies)) == ("duplicated", "lost"), told(result)
+    assert tuple(sorted(anomaly.kind for anomaly in result.verdict.anomalies)) == ("duplicated", "lost"), described(
+        result
+    )
 
 
 def test_a_driver_is_started_again_only_after_the_time_that_the_plan_says(trial: Run) -> None:
     result = trial("postgres_upsert", "sink.write:after[batch=1] -> kill(driver) then restart(driver, after=3s)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
     (died,) = [event["t"] for event in result.journal if event["event"] == "driver.exited" and event["planned"]]
     _, again = [event["t"] for event in result.journal if event["event"] == "driver.started"]
@@ -173,7 +175,7 @@ def test_a_driver_is_started_again_only_after_the_time_that_the_plan_says(trial:
 def test_what_is_tidied_up_before_the_end_is_seen_only_by_readings_while_the_job_runs(trial: Run) -> None:
     plan = f"line[tidies_up.py:{line_of('tidies_up', 'cursor.execute(TIDY_UP)')}][batch=1] -> kill(driver)"
     result = trial("tidies_up", plan, watch=False)
-    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), told(result)
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
     assert landed(result)
     assert not [event for event in result.journal if event["event"] == "reading" and "watch" in event]
 
@@ -194,7 +196,7 @@ def test_what_a_reader_hides_is_noted_and_a_failing_cleanup_is_a_warning(trial: 
     sink = tmp_path / "hides.py"
     sink.write_text(find_sink("postgres_insert").read_text() + HIDES)
     result = trial(sink, "sink.write:after[batch=1] -> kill(driver)")
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     hidden, rows = result.verdict.records["batch_sizes"][1], result.verdict.records["expected"]
     (note,) = result.verdict.notes
     assert note == f"read() hides {hidden} of {rows + hidden} rows (in the target lie: table events {rows + hidden})"
@@ -230,7 +232,7 @@ def test_a_target_that_a_crash_left_unreadable_fails_every_claim(trial: Run, tmp
     sink.write_text(SKIPS_HALF_A_FILE)
     line = SKIPS_HALF_A_FILE.splitlines().index("""    file.write_text(f"[{','.join(rows)}]")""") + 1
     result = trial(sink, f"line[skips.py:{line}][batch=1] -> kill(driver)")
-    assert (result.verdict.outcome, result.verdict.guarantee) == ("fail", "none"), told(result)
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("fail", "none"), described(result)
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["unreadable"]
     assert "JSONDecodeError" in result.verdict.reason
 
@@ -242,7 +244,7 @@ def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_att
     with Session(place) as session:
         plan = "task.commit:before[batch=1] -> kill(executor)"
         result = session.trial(Request("kafka_transactional", plan))
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
     attempts = [event for event in result.journal if event.get("phase") == "task.run" and event.get("attempt") == 1]
     assert attempts

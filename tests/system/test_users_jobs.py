@@ -9,7 +9,7 @@ from command import Command
 from onceproof.assertions import Workload, load
 from onceproof.harness.jobs import REFERENCE
 from onceproof.harness.sinks import find_sink
-from trials import Run, landed, line_of, long, told
+from trials import Run, described, landed, line_of, long
 
 JOB = REFERENCE.read_text()
 FILTERED = JOB.replace('select("row.*")', 'select("row.*").where("value >= 0")')
@@ -53,7 +53,7 @@ def test_a_job_of_ones_own_is_judged_by_its_expectation(
 ) -> None:
     paths = written(tmp_path, job, sql)
     result = trial(paths["sink"], job=str(paths["job"]), expect=str(paths["expect"]), workload=SMALL)
-    assert [anomaly.kind for anomaly in result.verdict.anomalies] == anomalies, told(result)
+    assert [anomaly.kind for anomaly in result.verdict.anomalies] == anomalies, described(result)
     assert result.verdict.outcome == ("fail" if anomalies else "pass")
 
 
@@ -78,7 +78,7 @@ def written(directory: Path, job: str, sql: str) -> dict[str, Path]:
 
 def test_an_upsert_by_key_keeps_the_last_arrival_of_each_key(trial: Run) -> None:
     result = trial("postgres_latest", "sink.write:after[batch=1] -> kill(driver)", workload=FULL)
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
     assert load(result.directory).expectation.latest == ("key",)
     assert result.verdict.records["expected"] == 96, "the keys of the default workload"
@@ -90,7 +90,7 @@ def test_an_upsert_by_key_with_a_driver_that_wakes_up_late_keeps_the_last_arriva
     result = trial(
         "postgres_latest", f"{here}[batch=1] -> pause(driver) until batch.commit:after[batch=3]", workload=FULL
     )
-    assert result.verdict.outcome == "pass", told(result)
+    assert result.verdict.outcome == "pass", described(result)
 
 
 def test_an_upsert_by_key_without_the_batchs_number_lets_a_driver_that_wakes_up_late_put_older_rows_in_place(
@@ -103,14 +103,14 @@ def test_an_upsert_by_key_without_the_batchs_number_lets_a_driver_that_wakes_up_
     line = line_of("postgres_latest", "cursor.executemany(")
     plan = f"line[unguarded.py:{line}][batch=1] -> pause(driver) until batch.commit:after[batch=3]"
     result = trial(sink, plan, workload=FULL)
-    assert result.verdict.outcome == "fail", told(result)
+    assert result.verdict.outcome == "fail", described(result)
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stale"]
 
 
 def test_an_upsert_by_key_that_lets_an_older_event_stand_is_found(trial: Run) -> None:
     here = f"line[upsert_older_wins.py:{line_of('upsert_older_wins', 'cursor.executemany(')}]"
     result = trial("upsert_older_wins", f"{here}[batch=3]#2 -> kill(driver)", workload=FULL)
-    assert result.verdict.outcome == "fail", told(result)
+    assert result.verdict.outcome == "fail", described(result)
     (stale,) = result.verdict.anomalies
     assert (stale.kind, list(stale.batches)) == ("stale", [3])
     assert "another row of their key arrived later" in stale.causes[0]
@@ -130,7 +130,7 @@ def test_the_greatest_by_an_order_is_kept_where_the_sink_says_so(trial: Run, tmp
     for name, sink, outcome in (("greatest.py", right, "pass"), ("last.py", text, "fail")):
         (tmp_path / name).write_text(sink)
         result = trial(tmp_path / name, "sink.write:after[batch=1] -> kill(driver)", workload=FULL)
-        assert result.verdict.outcome == outcome, told(result)
+        assert result.verdict.outcome == outcome, described(result)
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stale"]
     at = {event["event"]: event["t"] for event in reversed(result.journal)}
     assert at["reading"] - at["settle"] >= 0.5, "SETTLE is waited for before the first reading"

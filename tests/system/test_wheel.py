@@ -73,7 +73,7 @@ def test_the_wheel_has_every_file_under_one_top_level_name(installed: Installed)
     assert {"onceproof/image/docker-compose.yml", "onceproof/image/role.py"} <= names
 
 
-def test_a_user_runs_pytest_with_the_plugin_beside_packages_of_the_same_names(
+def test_a_user_runs_pytest_with_the_plugin_next_to_packages_of_the_same_names(
     installed: Installed, users_project: Path
 ) -> None:
     answer = run(installed.python, "-m", "pytest", "-q", cwd=users_project)

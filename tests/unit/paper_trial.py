@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -70,7 +71,7 @@ def everything_but(ids: Iterable[int]) -> pa.Table:
     return rows_with(row["id"] for row in ground_truth().to_pylist() if row["id"] not in without)
 
 
-def strangers(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def unknown_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows of one's own, further columns null."""
     return pa.Table.from_pylist(list(rows), schema=ground_truth().schema)
 
@@ -80,6 +81,16 @@ def changed(ids: Iterable[int], **values: Any) -> pa.Table:
     wanted = set(ids)
     rows = [row | (values if row["id"] in wanted else {}) for row in ground_truth().to_pylist()]
     return pa.Table.from_pylist(rows, schema=ground_truth().schema)
+
+
+def offsets_digest(batch: int, content: str = "same") -> str:
+    """The digest of offsets/N with this content."""
+    return hashlib.sha256(f"{content}-{batch}".encode()).hexdigest()
+
+
+def byte_equal(batch: int) -> str:
+    """What a verdict says of offsets/N that a replay found as they were."""
+    return f"offsets/{batch} byte-equal ({offsets_digest(batch)[:12]})"
 
 
 @dataclass
@@ -104,7 +115,7 @@ class Paper:
         return self.point("batch.offsets", "before", run, batch).point("batch.offsets", "after", run, batch)
 
     def hand_over(self, run: int, batch: int, offsets: str | None = "same") -> Paper:
-        fields = {"offsets": f"{offsets}-{batch}"} if offsets else {}
+        fields = {"offsets": offsets_digest(batch, offsets)} if offsets else {}
         return self.point("sink.write", "before", run, batch, **fields)
 
     def task(self, run: int, batch: int, attempt: int = 0, process: str | None = None, edge: str = "before") -> Paper:

@@ -189,7 +189,7 @@ def test_a_healing_that_fails_is_a_failure_of_the_environment(bench: Bench) -> N
     assert bench.named("network.healed") == []
 
 
-def test_a_healing_that_does_not_end_is_told(bench: Bench) -> None:
+def test_a_healing_that_does_not_end_is_reported(bench: Bench) -> None:
     bench.machines.stuck = threading.Event()
     bench.actuator.cut("driver", {}, "broker1", LONG)
     assert bench.actuator.settle(0.01) == ["healing of driver from broker1 has not ended"]

@@ -26,7 +26,7 @@ BOOTSTRAP = "org.example:first:1.0"
 
 
 def jar(coordinates: str = BOOTSTRAP, content: bytes = CONTENT) -> Jar:
-    return Jar(coordinates, hashlib.sha256(content).hexdigest(), len(content))
+    return Jar(jar=coordinates, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
 
 
 @dataclass
@@ -163,7 +163,7 @@ def test_a_spoilt_part_of_an_earlier_transfer_does_not_condemn_the_repository(
 
 
 @pytest.mark.parametrize("wrong", [CONTENT[::-1], CONTENT + b"more"], ids=["same size", "longer"])
-def test_a_wrong_hash_names_the_file_both_hashes_and_the_mend(
+def test_a_wrong_hash_names_the_file_both_hashes_and_the_fix(
     repository: Repository, tmp_path: Path, wrong: bytes
 ) -> None:
     repository.put(jar(), wrong)
@@ -243,7 +243,7 @@ def test_the_cache_is_chosen_by_the_variables(tmp_path: Path) -> None:
     assert default_cache({}) == Path.home() / ".cache" / "onceproof"
 
 
-def test_an_unknown_spark_names_the_supported_ones_and_the_mend(tmp_path: Path) -> None:
+def test_an_unknown_spark_names_the_supported_ones_and_the_fix(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError) as caught:
         Artifacts.open(tmp_path).connector_jars("3.5.4")
     assert str(caught.value) == (
@@ -255,7 +255,7 @@ def test_an_unknown_spark_names_the_supported_ones_and_the_mend(tmp_path: Path) 
 def test_the_lock_pins_every_jar_of_every_group() -> None:
     lock = shipped_lock()
     assert set(lock.groups) == {"broker", "byteman", "spark-4.2.0", "spark-4.1.3", "spark-4.0.0", "delta"}
-    for each in (jar for group in lock.groups.values() for jar in group):
+    for each in (jar for group in lock.groups.values() for jar in group.jars):
         assert re.fullmatch(r"[0-9a-f]{64}", each.sha256)
         assert each.size > 0
         assert len(each.coordinates.split(":")) == 3

@@ -155,7 +155,7 @@ def test_the_shape_of_a_sink_is_read_from_its_text(tmp_path: Path, source: str, 
     )
 
 
-def test_modules_beside_the_sink_that_it_imports_belong_to_its_shape(tmp_path: Path) -> None:
+def test_modules_next_to_the_sink_that_it_imports_belong_to_its_shape(tmp_path: Path) -> None:
     (tmp_path / "common.py").write_text("import more\ndef attach(stream, target):\n    return stream.format('kafka')\n")
     (tmp_path / "more.py").write_text("import common\nOPTIONS = {'transactional.id': 'x'}\n")
     (tmp_path / "other.py").write_text("class Other(DataSource):\n    pass\n")

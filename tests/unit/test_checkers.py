@@ -27,7 +27,7 @@ from paper_trial import (
     killed_in_batch_1,
     rows_with,
     stored_input,
-    strangers,
+    unknown_rows,
 )
 
 BATCH_1 = ids_of(1)
@@ -201,20 +201,20 @@ def test_causes_of_many_batches_are_cut_short() -> None:
 
 def test_a_row_of_an_aborted_transaction_is_a_phantom() -> None:
     aborted = ids_of(2, committed=False)[0]
-    anomaly = only(evidence(pa.concat_tables([ground_truth(), strangers([{"id": aborted}])])), "phantom")
+    anomaly = only(evidence(pa.concat_tables([ground_truth(), unknown_rows([{"id": aborted}])])), "phantom")
     assert (anomaly.count, anomaly.batches) == (1, [2])
     assert anomaly.records[0]["aborted"] is True
     assert "reads uncommitted data" in anomaly.causes[0]
 
 
 def test_an_id_that_was_never_written_is_a_phantom() -> None:
-    anomaly = only(evidence(pa.concat_tables([ground_truth(), strangers([{"id": -1}, {"id": 10**12}])])), "phantom")
+    anomaly = only(evidence(pa.concat_tables([ground_truth(), unknown_rows([{"id": -1}, {"id": 10**12}])])), "phantom")
     assert (anomaly.count, anomaly.batches) == (2, [])
     assert anomaly.causes == ["2 rows have an id that was never written to the source"]
 
 
 def test_a_row_without_id_is_a_phantom() -> None:
-    anomaly = only(evidence(pa.concat_tables([ground_truth(), strangers([{"payload": "not JSON"}])])), "phantom")
+    anomaly = only(evidence(pa.concat_tables([ground_truth(), unknown_rows([{"payload": "not JSON"}])])), "phantom")
     assert anomaly.records[0]["seen"]["payload"] == "not JSON"
     assert anomaly.causes == ["1 rows have no id that can be read: they are no rows under test, or not decodable"]
 
@@ -282,7 +282,7 @@ def test_an_older_row_in_the_place_of_the_last_arrival_is_stale() -> None:
     ]
 
 
-def test_an_older_row_beside_the_last_arrival_is_stale() -> None:
+def test_an_older_row_next_to_the_last_arrival_is_stale() -> None:
     assert only(evidence(kept([older_than(RIGHT[0]), *RIGHT]), expectation=LATEST), "stale").count == 1
 
 
@@ -357,8 +357,8 @@ def test_a_truth_of_other_columns_is_compared_by_its_own_key() -> None:
     assert wrong.batches, "the expectation's result says where its rows come from"
     twice = pa.concat_tables([totals(), totals().slice(0, 2)])
     assert only(evidence(twice, expectation=BY_KEY), "duplicated").count == 2
-    stranger = totals(lambda row: row | {"customer": "nobody"}).slice(0, 1)
-    phantom = only(evidence(pa.concat_tables([totals(), stranger]), expectation=BY_KEY), "phantom")
+    unknown = totals(lambda row: row | {"customer": "nobody"}).slice(0, 1)
+    phantom = only(evidence(pa.concat_tables([totals(), unknown]), expectation=BY_KEY), "phantom")
     assert phantom.causes == ["1 rows have a customer that no input gives"]
 
 
@@ -387,14 +387,14 @@ def test_a_job_that_never_gets_past_a_batch_is_stuck() -> None:
     ]
 
 
-def test_a_driver_that_ends_with_code_0_before_its_inputs_end_is_told_of() -> None:
+def test_a_driver_that_ends_with_code_0_before_its_inputs_end_is_reported() -> None:
     paper = Paper().start().hand_over(1, 1).killed_here().start(2).hand_over(2, 1).exited(2, 0)
     paper.start(3).hand_over(3, 1).exited(3, 0).add("driver.gave_up", batch=1, error="E: no")
     [cause] = only(evidence(None, paper, LANDED, input_committed=False, stuck="E: no"), "stuck").causes
     assert "then driver local:3 after the driver's own end with code 0" in cause
 
 
-def test_what_befell_a_batch_again_and_again_is_told_once() -> None:
+def test_what_happened_to_a_batch_again_and_again_is_reported_once() -> None:
     paper = Paper().start().hand_over(1, 1).killed_here()
     for run in (2, 3, 4):
         paper.start(run).hand_over(run, 1).exited(run, 1, error="E: no")
@@ -426,7 +426,7 @@ def test_every_observed_row_is_counted_as_exactly_one_thing(
     table = changed(wrong, payload="wrong")
     wrong_rows = table.filter(pa.compute.is_in(table["id"], pa.array(sorted(wrong - lost), pa.int64())))
     right = [one for one in kept if one not in wrong]
-    observed = pa.concat_tables([rows_with([*right, *copies]), wrong_rows, strangers([{"id": -1}] * alien)])
+    observed = pa.concat_tables([rows_with([*right, *copies]), wrong_rows, unknown_rows([{"id": -1}] * alien)])
     counts = {kind: anomaly.count for kind, anomaly in found(evidence(observed)).items()}
     spare = Counter(copies)
     surplus = sum(number - (one in wrong) for one, number in spare.items())
@@ -436,7 +436,7 @@ def test_every_observed_row_is_counted_as_exactly_one_thing(
     assert firsts == len(right) + len(set(copies) & wrong)
 
 
-def test_places_beyond_all_batches_are_told_as_unknown() -> None:
+def test_places_beyond_all_batches_are_reported_as_unknown() -> None:
     of = evidence(everything_and(BATCH_1[:1]), healthy())
     object.__setattr__(of, "batches", {})
     anomaly = only(of, "duplicated")

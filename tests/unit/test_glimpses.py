@@ -22,7 +22,7 @@ from paper_trial import (
     killed_in_batch_1,
     rows_with,
     stored_input,
-    strangers,
+    unknown_rows,
 )
 
 ALL, INCONCLUSIVE, FAIL = Outcome.PASS, Outcome.INCONCLUSIVE, Outcome.FAIL
@@ -99,13 +99,13 @@ def test_a_row_that_a_reader_met_and_that_is_gone_leaves_nothing(claim: str) -> 
 
 def test_an_aborted_row_that_a_reader_met_leaves_nothing() -> None:
     (aborted, *_) = ids_of(1, committed=False)
-    met = pa.concat_tables([rows_with(BATCH_0), strangers([{"id": aborted}])])
+    met = pa.concat_tables([rows_with(BATCH_0), unknown_rows([{"id": aborted}])])
     verdict = judge(seen(glimpse(met)))
     assert (verdict.outcome, verdict.guarantee, kinds(verdict)) == (FAIL, Guarantee.NONE, ["withdrawn"])
 
 
-def test_a_row_that_was_never_written_and_is_gone_is_told_without_a_batch() -> None:
-    (withdrawn,) = judge(seen(glimpse(strangers([{"id": -1}])))).anomalies
+def test_a_row_that_was_never_written_and_is_gone_is_reported_without_a_batch() -> None:
+    (withdrawn,) = judge(seen(glimpse(unknown_rows([{"id": -1}])))).anomalies
     assert (withdrawn.batches, len(withdrawn.causes)) == ([], 1)
 
 
@@ -125,7 +125,7 @@ def test_a_version_that_a_newer_one_replaced_is_not_withdrawn() -> None:
 
 def test_a_version_that_was_never_right_is_withdrawn_even_where_rows_have_a_key() -> None:
     wrong = changed(BATCH_0[:1], value=0.125).slice(0, 0)
-    wrong = pa.concat_tables([wrong, strangers([{"id": BATCH_0[0], "value": 0.125}])])
+    wrong = pa.concat_tables([wrong, unknown_rows([{"id": BATCH_0[0], "value": 0.125}])])
     assert kinds(judge(seen(glimpse(wrong), expectation=BY_ID))) == ["withdrawn"]
 
 
@@ -138,12 +138,12 @@ def test_part_of_a_batch_is_noted_and_breaks_only_a_sink_that_says_it_is_atomic(
     of = seen(glimpse(rows_with([*BATCH_0, *BATCH_1[:4]])))
     verdict = judge(of)
     assert (verdict.outcome, verdict.anomalies) == (ALL, [])
-    told = f"a reader saw 4 of {len(BATCH_1)} rows of batch 1 (reading 1, the replay's sink.write:after[batch=1])"
-    assert list(verdict.notes) == [f"{told}: the sink does not claim otherwise (ATOMIC)"]
+    note = f"a reader saw 4 of {len(BATCH_1)} rows of batch 1 (reading 1, the replay's sink.write:after[batch=1])"
+    assert list(verdict.notes) == [f"{note}: the sink does not claim otherwise (ATOMIC)"]
     atomic = judge(replace(of, atomic=True))
     assert (atomic.outcome, atomic.guarantee, kinds(atomic)) == (FAIL, Guarantee.NONE, ["torn"])
     assert (atomic.anomalies[0].batches, list(atomic.notes)) == ([1], [])
-    assert told in atomic.reason
+    assert note in atomic.reason
 
 
 @pytest.mark.parametrize("ids", [BATCH_0, [*BATCH_0, *BATCH_1]], ids=["none of it", "all of it"])

@@ -86,8 +86,16 @@ class Probe:
         self.socket = socket.create_connection((injector.host, injector.port), timeout=5)
 
     def tell(self, phase: str, edge: str | None = None, **fields: Any) -> None:
-        told = {"phase": phase, "edge": edge, "role": "driver", "place": "local", "pid": 7, "thread": THREAD, **fields}
-        pairs = [f"{name}={value}" for name, value in told.items() if value is not None]
+        report = {
+            "phase": phase,
+            "edge": edge,
+            "role": "driver",
+            "place": "local",
+            "pid": 7,
+            "thread": THREAD,
+            **fields,
+        }
+        pairs = [f"{name}={value}" for name, value in report.items() if value is not None]
         self.socket.sendall(("\t".join([self.token, *pairs]) + "\n").encode())
 
     def answer(self) -> bytes:
@@ -173,8 +181,8 @@ def test_a_fault_fires_once_and_its_count_goes_on_over_restarts(journal: Journal
 @pytest.mark.parametrize("fields", [{"batch": 2}, {"batch": 10}, {"edge": "before"}, {"batch": None}])
 def test_other_points_do_not_match(journal: Journal, acts: Acts, fields: dict[str, Any]) -> None:
     with serving(KILL, acts, journal) as injector:
-        told: dict[str, Any] = {"edge": "after", "batch": 1} | fields
-        Probe(injector).ask("sink.commit", **told)
+        report: dict[str, Any] = {"edge": "after", "batch": 1} | fields
+        Probe(injector).ask("sink.commit", **report)
         assert not injector.status()[0].reached
         assert injector.pending()
 

@@ -10,6 +10,8 @@ import pytest
 from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.artifacts.keys import archive_path, broker_key, spark_key
 from onceproof.harness.environments.base import Unavailable
+from onceproof.harness.environments.driver_start import parse_settings
+from onceproof.harness.errors import UsageError
 from onceproof.harness.java import Java, find_java, inspect
 from onceproof.harness.spark import SparkInstall, spark_of
 from onceproof.harness.spark_conf import add_java_options, defaults_text, lean_properties, write_conf_dir
@@ -71,7 +73,7 @@ def test_what_does_not_fit_is_passed_over_and_named(tmp_path: Path) -> None:
     assert find_java(environ, [tmp_path / "system"]).version == 17
 
 
-def test_no_java_at_all_is_one_line_with_the_mend(tmp_path: Path) -> None:
+def test_no_java_at_all_is_one_line_with_the_fix(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"no Java 17 or newer was found: install a Java 17 runtime .*JAVA_HOME"):
         find_java({"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}, [tmp_path])
 
@@ -91,7 +93,7 @@ def test_the_interpreters_pyspark_is_found_without_importing_it() -> None:
     ("script", "reason"),
     [(None, "does not run"), ("echo null", "has no pyspark"), ("echo boom >&2; exit 3", r"failed .*\(boom\)")],
 )
-def test_an_interpreter_without_pyspark_is_one_line_with_the_mend(
+def test_an_interpreter_without_pyspark_is_one_line_with_the_fix(
     tmp_path: Path, script: str | None, reason: str
 ) -> None:
     python = tmp_path / "python"
@@ -109,9 +111,10 @@ def test_the_configuration_directory_never_reaches_the_class_path(tmp_path: Path
     java = Java(tmp_path / "jdk", 17, "Tests")
     variables = write_conf_dir(tmp_path / "trial", {"spark.a": "b c"}, "rootLogger.level = warn\n", java)
     directory = Path(variables["SPARK_CONF_DIR"])
-    text = (directory / "spark-defaults.conf").read_text()
-    assert "spark.a b c\n" in text
-    assert f"-Dlog4j2.configurationFile=file://{tmp_path}/trial/log4j2.properties" in text
+    written = parse_settings((directory / "spark-defaults.conf").read_text(), "spark-defaults.conf")
+    logging = f"-Dlog4j2.configurationFile=file://{tmp_path}/trial/log4j2.properties"
+    options = {f"spark.{role}.extraJavaOptions": logging for role in ("driver", "executor")}
+    assert written == {"spark.a": "b c"} | options
     assert variables["JAVA_HOME"] == str(java.home)
     entries = [entry for entry in variables["SPARK_CONF_DIR"].split(":") if entry]
     assert entries
@@ -121,6 +124,30 @@ def test_the_configuration_directory_never_reaches_the_class_path(tmp_path: Path
 def test_defaults_are_escaped_as_java_properties() -> None:
     text = defaults_text({"spark.b": "x\\y\nz", "spark a": " lead"})
     assert text == "spark\\ a \\ lead\nspark.b x\\\\y\\nz\n"
+
+
+AWKWARD = {
+    "spark.a": "x\\y\nz",
+    "spark b": "lead",
+    "spark.c": "-Da=1 b:c #d !e",
+    "spark.d": "Åsa \U0001f642",
+    "spark.e": "",
+}
+
+
+def test_what_is_written_as_defaults_is_read_back() -> None:
+    assert parse_settings(defaults_text(AWKWARD), "spark-defaults.conf") == AWKWARD
+
+
+def test_defaults_are_read_as_java_util_properties() -> None:
+    text = "# mine\n! too\n\nspark.a 1\nspark.b=2\nspark.c\\t x = y \nspark.d one, \\\n  two\n".replace("\\t", "\t")
+    found = parse_settings(text, "spark-defaults.conf")
+    assert found == {"spark.a": "1", "spark.b": "2", "spark.c": "x = y", "spark.d": "one, two"}
+
+
+def test_an_escape_that_spark_could_not_read_is_one_clear_line() -> None:
+    with pytest.raises(UsageError, match=r"^mine.conf: '\\\\u00zz' is no escape of java.util.Properties"):
+        parse_settings("spark.a \\u00zz\n", "mine.conf")
 
 
 def test_java_options_are_appended_and_quoted() -> None:

@@ -27,7 +27,7 @@ def test_without_a_job_the_reference_job_passes_everything_through() -> None:
     assert check_job(job, SMALL).names == ["id", "key", "value", "event_time", "payload"]
 
 
-def test_the_expectation_of_a_job_stands_beside_it_unless_another_is_given(tmp_path: Path) -> None:
+def test_the_expectation_of_a_job_stands_next_to_it_unless_another_is_given(tmp_path: Path) -> None:
     for name, text in (
         ("mine.py", ""),
         ("mine.sql", "SELECT id FROM input"),

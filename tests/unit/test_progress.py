@@ -1,4 +1,4 @@
-"""What the supervisor is told of a trial's progress."""
+"""What the supervisor learns of a trial's progress."""
 
 from __future__ import annotations
 

@@ -133,11 +133,13 @@ def test_fail_that_nobody_catches_is_seen_with_the_sinks_line_in_its_traceback(p
 
 
 @each_interpreter
-def test_an_exception_class_that_cannot_be_had_becomes_a_runtime_error_and_is_told(python: str, tmp_path: Path) -> None:
+def test_an_exception_class_that_cannot_be_had_becomes_a_runtime_error_and_is_reported(
+    python: str, tmp_path: Path
+) -> None:
     run = Run(python, tmp_path, COMMIT, plan="line[sink.py:9] -> fail(error=nowhere.Missing)")
     assert run.output == ["['a', 'RuntimeError']"]
-    [told] = [fields["error"] for event, fields in run.events if event == "probe.error"]
-    assert told.startswith("nowhere.Missing could not be raised, RuntimeError was: ModuleNotFoundError")
+    [message] = [fields["error"] for event, fields in run.events if event == "probe.error"]
+    assert message.startswith("nowhere.Missing could not be raised, RuntimeError was: ModuleNotFoundError")
 
 
 AFTER = """\
@@ -435,9 +437,9 @@ def test_without_its_settings_the_probe_only_loads_what_it_shadows(python: str, 
 
 
 @each_interpreter
-@pytest.mark.parametrize(("module", "told"), [("pyspark.ml", "1"), ("pyspark.mlops", "None")])
+@pytest.mark.parametrize(("module", "expected"), [("pyspark.ml", "1"), ("pyspark.mlops", "None")])
 def test_a_lean_driver_tells_its_jvm_that_spark_ml_is_imported(
-    python: str, module: str, told: str, tmp_path: Path
+    python: str, module: str, expected: str, tmp_path: Path
 ) -> None:
     package = tmp_path / "pyspark"
     package.mkdir()
@@ -447,7 +449,7 @@ def test_a_lean_driver_tells_its_jvm_that_spark_ml_is_imported(
     environment = {"PYTHONPATH": path, "PATH": os.environ["PATH"], "ONCEPROOF_LEAN": "1"}
     code = f"import os; import {module}; print(os.environ.get('ONCEPROOF_SPARK_ML'))"
     ran = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True)
-    assert (ran.stdout.strip(), ran.stderr) == (told, "")
+    assert (ran.stdout.strip(), ran.stderr) == (expected, "")
 
 
 @each_interpreter

@@ -39,7 +39,7 @@ def test_a_directory_that_a_writer_brings_back_is_removed_until_it_stays_away(tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_removed_is_named_with_the_mend(tmp_path: Path, late: Late) -> None:
+def test_what_cannot_be_removed_is_named_with_the_fix(tmp_path: Path, late: Late) -> None:
     state = tmp_path / "state"
     late(state, 2)
     with pytest.raises(NotRemoved, match=r"/state/a/file could not be removed: remove \S+/state by hand"):

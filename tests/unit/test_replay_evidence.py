@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from onceproof.assertions import FaultReport, Open
 from onceproof.assertions.replay import examine
-from paper_trial import PARTITION, Paper, cut_off_in_batch_1, evidence, fault, task_of
+from paper_trial import PARTITION, Paper, byte_equal, cut_off_in_batch_1, evidence, fault, task_of
 
 
 def report(paper: Paper, text: str, number: int = 0, **more: Any) -> FaultReport:
@@ -114,7 +114,7 @@ SECOND = [
 def test_within_the_batch_it_is_handed_over_again_with_the_same_offsets(phase: str, edge: str | None) -> None:
     text = KILL.format(written(phase, edge))
     good = in_batch_1(phase, edge).start(2).hand_over(2, 1)
-    assert seen(good, text) == "run r2 (local:2) handed batch 1 to the sink, offsets/1 byte-equal (same-1)"
+    assert seen(good, text) == f"run r2 (local:2) handed batch 1 to the sink, {byte_equal(1)}"
     assert landed(good, text)
 
 
@@ -129,7 +129,7 @@ def test_within_the_batch_nothing_else_is_evidence(phase: str, edge: str | None)
     assert not landed(in_batch_1(phase, edge).start(2).batches(2, 2, 3), text)
 
 
-def test_what_was_found_instead_is_told() -> None:
+def test_what_was_found_instead_is_reported() -> None:
     text = KILL.format("sink.commit:after[batch=1]")
     other = in_batch_1("sink.commit", "after").start(2).hand_over(2, 1, "other")
     problem = examine(0, evidence(None, other, fault(text)))[1]
@@ -161,7 +161,7 @@ def test_the_run_after_the_next_may_bring_the_evidence() -> None:
     text = "sink.commit:after[batch=1] -> kill(driver); query.start:before#2 -> kill(driver)"
     paper = in_batch_1("sink.commit", "after").start(2).killed_here(fault=1).exited(2, -9, planned=True)
     paper.start(3).hand_over(3, 1)
-    assert seen(paper, text) == "run r3 (local:3) handed batch 1 to the sink, offsets/1 byte-equal (same-1)"
+    assert seen(paper, text) == f"run r3 (local:3) handed batch 1 to the sink, {byte_equal(1)}"
     assert report(paper, text, number=1).replay["seen"] == "run r3 started in local:3"
 
 
@@ -426,12 +426,11 @@ def test_the_replays_of_several_actions_are_all_required() -> None:
     paper = executor_dead().fired("kill(driver)").start(2)
     assert seen(paper, text) is None
     assert seen(paper.hand_over(2, 1), text) == (
-        "run r2 (local:2) handed batch 1 over again, and run r2 (local:2) handed batch 1 to the sink, "
-        "offsets/1 byte-equal (same-1)"
+        "run r2 (local:2) handed batch 1 over again, and run r2 (local:2) handed batch 1 to the sink, " + byte_equal(1)
     )
 
 
-def test_actions_are_told_apart_by_their_number_and_not_by_their_text() -> None:
+def test_actions_are_distinguished_by_their_number_and_not_by_their_text() -> None:
     text = "task.commit:before[batch=1] -> kill(executor) then delay(1s) then delay(1s)"
     paper = executor_dead().task(1, 1, 1, "local:8").fired("delay(1s)")
     assert report(paper, text).confirmed is False, "the second delay was not confirmed"

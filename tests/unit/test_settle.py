@@ -46,7 +46,7 @@ def settler(tmp_path: Path) -> Settler:
     return Settler(spec, environment, resources, process, Journal(tmp_path / "journal.jsonl"))
 
 
-def test_a_transaction_that_cannot_be_aborted_is_still_told_as_hanging(settler: Settler) -> None:
+def test_a_transaction_that_cannot_be_aborted_is_still_reported_as_hanging(settler: Settler) -> None:
     left = settler._aborted(Open("postgres", "gid-1", "prepared", "by postgres"))
     assert (left.kind, left.name, left.state) == ("postgres", "gid-1", "prepared")
     assert left.detail.startswith("by postgres; it could not be aborted: connection failed")

@@ -80,8 +80,8 @@ def test_the_job_imports_a_sink_under_its_own_name_from_its_own_directory(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     file = tmp_path / "a_sink_of_mine.py"
-    file.write_text("import beside_it\nNAME = __name__\n")
-    (tmp_path / "beside_it.py").write_text("")
+    file.write_text("import next_to_it\nNAME = __name__\n")
+    (tmp_path / "next_to_it.py").write_text("")
     job = load(JOBS / "passthrough.py")
     sink = job.load_sink(file)
     assert sink.NAME == "a_sink_of_mine"

@@ -30,11 +30,12 @@ from onceproof.assertions import (
     verdict_as_json,
     weakest,
 )
-from onceproof.assertions.storage import VERSION
+from onceproof.assertions.stored_evidence import VERSION
 from paper_trial import (
     LANDED,
     PARTITION,
     Paper,
+    byte_equal,
     changed,
     cut_off_in_batch_1,
     everything_and,
@@ -46,7 +47,7 @@ from paper_trial import (
     ids_of,
     killed_in_batch_1,
     rows_with,
-    strangers,
+    unknown_rows,
     verdict,
 )
 
@@ -75,8 +76,8 @@ def test_a_landed_fault_that_changed_nothing_passes_and_says_what_landed() -> No
     found = landed()
     assert (found.outcome, found.exactly_once, found.guarantee) == (PASS, PASS, EO)
     assert found.reason == (
-        "sink.commit:after[batch=1] -> kill(driver) landed: run r2 (local:2) handed batch 1 to the sink, offsets/1 "
-        f"byte-equal (same-1); exactly-once held: each of {len(ground_truth())} rows was read once"
+        "sink.commit:after[batch=1] -> kill(driver) landed: run r2 (local:2) handed batch 1 to the sink, "
+        f"{byte_equal(1)}; exactly-once held: each of {len(ground_truth())} rows was read once"
     )
 
 
@@ -104,7 +105,7 @@ def test_at_most_once_is_held_by_losses_alone() -> None:
 
 # --- fail ---
 
-PHANTOM = pa.concat_tables([ground_truth(), strangers([{"id": -1}])])
+PHANTOM = pa.concat_tables([ground_truth(), unknown_rows([{"id": -1}])])
 CORRUPTED = changed(BATCH_1[:1], value=0.0625)
 BOTH = pa.concat_tables([LESS, LESS.slice(0, 1)])
 
@@ -353,7 +354,7 @@ def test_what_a_reader_got_wrongly_counts_in_the_first_of_both_readings_too(rows
     assert [(one.kind, one.count) for one in first.anomalies] == [(one.kind, one.count) for one in last.anomalies]
 
 
-def test_the_worse_of_both_readings_is_told() -> None:
+def test_the_worse_of_both_readings_is_reported() -> None:
     for readings in ([TWICE, everything_and(BATCH_1[:2])], [everything_and(BATCH_1[:2]), TWICE]):
         found = landed(readings=[Reading(rows) for rows in readings])
         assert [(one.kind, one.count) for one in found.anomalies] == [("duplicated", len(BATCH_1))]
@@ -439,7 +440,7 @@ def test_the_weakest_of_several_trials_is_what_all_leave() -> None:
 # --- what goes along ---
 
 
-def test_records_and_attempts_are_told() -> None:
+def test_records_and_attempts_are_reported() -> None:
     found = landed(TWICE)
     assert found.records["expected"] == len(ground_truth())
     assert found.records["seen"] == len(TWICE)
@@ -451,13 +452,13 @@ def test_records_and_attempts_are_told() -> None:
     ]
 
 
-def test_attempts_of_tasks_beyond_the_first_are_told() -> None:
+def test_attempts_of_tasks_beyond_the_first_are_reported() -> None:
     paper = Paper().start().hand_over(1, 1).task(1, 1, 0, "local:7").task(1, 1, 1, "local:8").finish(1, 1)
     assert verdict(None, paper).attempts[-1] == {"batch": 1, "partition": 0, "attempt": 1, "process": "local:8"}
 
 
 def test_the_verdict_is_one_json_object() -> None:
-    aborted = strangers([{"id": ids_of(2, committed=False)[0]}])
+    aborted = unknown_rows([{"id": ids_of(2, committed=False)[0]}])
     rows = pa.concat_tables([TWICE, aborted, changed(BATCH_1[:1], event_time=None).slice(0, 40)])
     found = json.loads(json.dumps(verdict_as_json(landed(rows, hanging=LEFT))))
     assert {name: found[name] for name in ("verdict", "exactly_once", "guarantee", "claim")} == {
@@ -497,7 +498,7 @@ def test_a_job_that_comes_through_a_partition_keeps_its_claim(make: Callable[[],
     assert "landed: driver:1 was cut off from broker2 and healed" in found.reason
 
 
-def test_rows_written_twice_through_a_partition_are_told_with_it() -> None:
+def test_rows_written_twice_through_a_partition_are_reported_with_it() -> None:
     found = verdict(TWICE, restarted_by_the_partition(), CUT)
     assert (found.outcome, found.guarantee) == (FAIL, ALO)
     assert f"after {PARTITION} at sink.write:before[batch=1]" in found.reason
@@ -557,8 +558,8 @@ def test_a_directory_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
     ("name", "content", "why"),
     [
         ("evidence.json", b"{", "damaged: .*line 1"),
-        ("evidence.json", b'{"version": %d}' % VERSION, "evidence.json lacks"),
-        ("evidence.json", b'{"version": 99}', "version 99"),
+        ("evidence.json", b'{"version": %d}' % VERSION, "evidence.json: field claim is missing"),
+        ("evidence.json", b'{"version": 99}', "field version is 99: this is for version 2"),
         ("evidence.json", b"[]", "damaged"),
         ("evidence.json", b"\xff", "damaged"),
         ("truth.parquet", b"cut", "damaged"),

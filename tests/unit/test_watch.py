@@ -121,7 +121,7 @@ def test_the_target_is_read_where_a_batch_has_just_been_committed(trial: Trial, 
     }
 
 
-def test_a_batch_that_is_in_flight_when_the_driver_dies_is_told(trial: Trial) -> None:
+def test_a_batch_that_is_in_flight_when_the_driver_dies_is_reported(trial: Trial) -> None:
     committed(trial, 0)
     trial.point("sink.write", "before")
     trial.watch.after_death()
@@ -129,7 +129,7 @@ def test_a_batch_that_is_in_flight_when_the_driver_dies_is_told(trial: Trial) ->
     assert (glimpse.at, glimpse.committed, glimpse.handed_over) == ("the driver was dead", 0, 1)
 
 
-def test_before_any_batch_no_batch_is_told(trial: Trial) -> None:
+def test_before_any_batch_no_batch_is_reported(trial: Trial) -> None:
     trial.watch.after_death()
     (glimpse,) = trial.watch.glimpses
     assert (glimpse.committed, glimpse.handed_over) == (None, None)

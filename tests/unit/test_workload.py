@@ -84,7 +84,7 @@ def test_batch_one_has_the_rows_asked_for_the_first_half_of_them_and_the_last_a_
 
 
 @pytest.mark.parametrize("shift", [-5, -1, 1, 5])
-def test_a_cut_beside_the_plan_leaves_the_quiet_partition_without_rows(shift: int) -> None:
+def test_a_cut_off_the_plan_leaves_the_quiet_partition_without_rows(shift: int) -> None:
     workload = Workload(seed=1)
     bounds = workload.batch_bounds()
     shifted = {b: {p: (first + shift, end + shift) for p, (first, end) in cut.items()} for b, cut in bounds.items()}
@@ -245,7 +245,7 @@ def test_a_size_that_makes_no_workload_is_one_clear_line(name: str, value: Any) 
         Workload(**{name: value})
 
 
-def test_sizes_are_told_with_what_the_job_needs() -> None:
+def test_sizes_are_reported_with_what_the_job_needs() -> None:
     assert Workload().as_json() == {
         "seed": 1,
         "partitions": 3,

@@ -124,8 +124,8 @@ class Injector:
         return connection
 
     def _line(self, fields: Mapping[str, Any]) -> bytes:
-        told = {**self._identity, "pid": os.getpid(), "thread": _thread_name(), **fields}
-        pairs = [f"{name}={' '.join(str(value).split())}" for name, value in told.items()]
+        report = {**self._identity, "pid": os.getpid(), "thread": _thread_name(), **fields}
+        pairs = [f"{name}={' '.join(str(value).split())}" for name, value in report.items()]
         return ("\t".join([self._token, *pairs]) + "\n").encode("utf-8", "replace")
 
 
@@ -201,7 +201,7 @@ class Lines:
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
         if frame.f_globals.get("__name__") == "__main__" or self._importing(frame):
-            return None  # the job's own file may lie beside the sink
+            return None  # the job's own file may lie next to the sink
         code = frame.f_code
         place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
         order = self._injector.tell({"phase": "line", **place})
@@ -225,7 +225,7 @@ class Lines:
         return False
 
     def _ordered(self, text: bytes, place: Mapping[str, Any]) -> Order:
-        """A JSON order; its exception is a RuntimeError where the class cannot be had, which is told."""
+        """A JSON order; its exception is a RuntimeError where the class cannot be had, which is reported."""
         import json
 
         wish = json.loads(text)
@@ -237,8 +237,8 @@ class Lines:
             if not isinstance(error, BaseException):
                 raise TypeError(f"{wish['error']} is no exception class")
         except Exception as problem:
-            told = f"{wish['error']} could not be raised, RuntimeError was: {type(problem).__name__}: {problem}"
-            self._injector.tell({"event": "probe.error", "error": told, **place})
+            message = f"{wish['error']} could not be raised, RuntimeError was: {type(problem).__name__}: {problem}"
+            self._injector.tell({"event": "probe.error", "error": message, **place})
             return RuntimeError(wish["message"])
         return error
 
@@ -454,8 +454,8 @@ class Tracing:
             sys.settrace(self._call)
             threading.settrace(self._call)
         elif present != self._call:
-            told = f"lines are not reported: another trace function is installed, {present!r}"
-            self._lines._injector.tell({"event": "probe.error", "error": told})
+            message = f"lines are not reported: another trace function is installed, {present!r}"
+            self._lines._injector.tell({"event": "probe.error", "error": message})
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:
         return self.tracer() if event == "call" and self._lines.function(frame.f_code) else None

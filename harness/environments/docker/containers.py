@@ -141,10 +141,7 @@ def tail(container: Container) -> str:
 
 def started_at(container: Container) -> float:
     """When the container was last started, in seconds since the epoch."""
-    text = str(state_of(container)["StartedAt"])
-    whole, _, fraction = text.rstrip("Z").partition(".")
-    seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
-    return seconds + float(f"0.{fraction or 0}")
+    return datetime.fromisoformat(state_of(container)["StartedAt"]).timestamp()
 
 
 def why_ended(container: Container) -> str:

@@ -1,4 +1,4 @@
-"""``onceproof doctor --env docker``: what is here of Docker, what is missing, and the mend for each."""
+"""``onceproof doctor --env docker``: what is here of Docker, what is missing, and the fix for each."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def _disk(root: Path) -> Check:
         return Check("disk of the engine", True, False, f"{root} cannot be seen from here")
     free = free_bytes(root)
     fits = free >= DISK
-    mend = "" if fits else f"make room for {DISK // GIB} GiB (docker system prune)"
-    return Check("disk of the engine", fits, False, f"{free / GIB:.1f} GiB free at {root}", mend)
+    fix = "" if fits else f"make room for {DISK // GIB} GiB (docker system prune)"
+    return Check("disk of the engine", fits, False, f"{free / GIB:.1f} GiB free at {root}", fix)
 
 
 def _memory() -> Check:
     available = psutil.virtual_memory().available
     fits = available >= MEMORY
-    mend = "" if fits else f"trials in Docker need about {MEMORY // GIB} GiB: end other programs"
-    return Check("memory", fits, False, f"{available / GIB:.1f} GiB available", mend)
+    fix = "" if fits else f"trials in Docker need about {MEMORY // GIB} GiB: end other programs"
+    return Check("memory", fits, False, f"{available / GIB:.1f} GiB available", fix)

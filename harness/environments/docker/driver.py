@@ -76,7 +76,7 @@ class DockerDriver:
         return found
 
     def discard(self) -> bool:
-        """Remove the driver's own files if nothing of it runs any more; whether nothing is left to be done or told."""
+        """Remove the driver's own files if nothing of it runs any more; whether nothing is left to do or report."""
         if self._ended.is_set():
             shutil.rmtree(self.directory, ignore_errors=True)
         return self._ended.is_set() and not self._starved and not self.directory.exists()

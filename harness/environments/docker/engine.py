@@ -20,10 +20,10 @@ OWNER = "onceproof.owner"
 """Label of containers, networks and volumes: ``PID:STARTED PID_NAMESPACE`` of the guardian that will remove them."""
 BRIDGE = "bridge"
 BRIDGE_NAME = "com.docker.network.bridge.name"
-COMPOSE_MEND = (
+COMPOSE_FIX = (
     "install Docker Compose v2 (Debian, Ubuntu: docker-compose-plugin or docker-compose-v2; ci/docker.sh does)"
 )
-ENGINE_MEND = "start it (systemctl start docker, or ci/docker.sh), or join the group docker"
+ENGINE_FIX = "start it (systemctl start docker, or ci/docker.sh), or join the group docker"
 
 
 def connect() -> docker.DockerClient:
@@ -33,7 +33,7 @@ def connect() -> docker.DockerClient:
         client.ping()
     except (DockerException, OSError) as error:
         where = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-        raise Unavailable(f"the Docker engine at {where} does not answer ({reason(error)}): {ENGINE_MEND}") from error
+        raise Unavailable(f"the Docker engine at {where} does not answer ({reason(error)}): {ENGINE_FIX}") from error
     return client
 
 
@@ -47,7 +47,7 @@ def require_compose() -> str:
     version = answer.stdout.strip().removeprefix("v")
     if answer.returncode or not version[:1].isdigit() or version.startswith("1."):
         found = f"version {version}" if version and not answer.returncode else "'docker compose' is missing"
-        raise Unavailable(f"Docker Compose will not do ({found}): {COMPOSE_MEND}")
+        raise Unavailable(f"Docker Compose will not do ({found}): {COMPOSE_FIX}")
     return version
 
 
@@ -71,7 +71,7 @@ def owner_label(guardian: str) -> str:
     return f"{guardian} {pid_namespace()}"
 
 
-def sweep_projects(client: docker.DockerClient) -> list[str]:
+def remove_dead_projects(client: docker.DockerClient) -> list[str]:
     """Remove the projects whose guardian is dead; returns their names."""
     labels = [
         dict(labels or {})

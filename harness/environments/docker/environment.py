@@ -28,7 +28,7 @@ from .driver import DockerDriver, DriverPool, start_driver
 from .options import DockerOptions
 from .project import service_of
 from .published import copy_directory
-from .services import CLUSTER, DRIVER, DockerServices, Held
+from .services import CLUSTER, DRIVER, AttachInfo, DockerServices
 
 WORKERS = CLUSTER[1:]
 MASTER_URL = "spark://spark-master:7077"
@@ -37,7 +37,7 @@ PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)(?:\.\d+)?")
 
 
 class DockerEnvironment:
-    """Implements :class:`..base.Environment`. ``guardian`` starts the processes beside the job, on this machine."""
+    """Implements :class:`..base.Environment`. ``guardian`` starts the auxiliary processes, on this machine."""
 
     def __init__(self, services: DockerServices, stack: ExitStack) -> None:
         self.options = services.options()
@@ -230,7 +230,9 @@ class DockerEnvironment:
             bind="0.0.0.0",
             place=DRIVER,
             lean=self.options.lean,
-            settings={} if self.options.lean else parse_settings(image.settings),
+            settings={}
+            if self.options.lean
+            else parse_settings(image.settings, f"spark-defaults.conf of {image.name}"),
             python_path=image.python_path,
         )
 
@@ -297,12 +299,12 @@ def open_docker(options: DockerOptions) -> DockerEnvironment:
         return DockerEnvironment(DockerServices(options, host), stack.pop_all())
 
 
-def on_held(options: DockerOptions, held: Held, lease: Callable[[], None]) -> DockerEnvironment:
+def attached(options: DockerOptions, info: AttachInfo, lease: Callable[[], None]) -> DockerEnvironment:
     """An environment on services that a holder holds; ``lease`` gives them back at the end. Raises Unavailable."""
     with ExitStack() as stack:
         stack.callback(lease)
         host = open_host(stack)
-        return DockerEnvironment(DockerServices(options, host, held), stack.pop_all())
+        return DockerEnvironment(DockerServices(options, host, info), stack.pop_all())
 
 
 def open_host(stack: ExitStack, name: str | None = None) -> Host:

@@ -163,7 +163,7 @@ def _lacks(found: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _run(client: DockerClient, name: str, owner: str, command: list[str], mend: str) -> str:
+def _run(client: DockerClient, name: str, owner: str, command: list[str], fix: str) -> str:
     """The output of a command in a container of its own, which is removed. Raises Unavailable."""
     entry, *rest = command
     try:
@@ -179,8 +179,8 @@ def _run(client: DockerClient, name: str, owner: str, command: list[str], mend: 
     except ImageNotFound as error:
         raise Unavailable(f"image {name} is absent: pull or build it first") from error
     except (DockerException, RequestException) as error:
-        raise Unavailable(f"image {name} will not do: {reason(error)}: {mend}") from error
+        raise Unavailable(f"image {name} will not do: {reason(error)}: {fix}") from error
     if code:
         said = " ".join(err.split())[-300:]
-        raise Unavailable(f"image {name} will not do: {entry} failed in it (exit code {code}: {said}): {mend}")
+        raise Unavailable(f"image {name} will not do: {entry} failed in it (exit code {code}: {said}): {fix}")
     return str(out)

@@ -1,6 +1,6 @@
 """Processes inside a container: ``inside.py end|freeze|thaw PID`` or ``inside.py executors``.
 
-Standard library only. A copy of it, with processes.py beside it, lies in the directory that all containers share, and
+Standard library only. A copy of it, with processes.py next to it, lies in the directory that all containers share, and
 only that copy runs; it prints one JSON document.
 """
 

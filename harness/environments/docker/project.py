@@ -165,9 +165,9 @@ HINTS = (
 
 
 def _explain(text: str) -> str:
-    """The line of compose's output that says what failed, with the mend where one is known."""
+    """The line of compose's output that says what failed, with the fix where one is known."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower() or "denied" in line or "No such image" in line]
     said = (errors or lines or ["no output"])[-1]
-    mend = next((hint for sign, hint in HINTS if sign in text), "see 'docker compose logs' and docs/environments.md")
-    return f"docker compose failed: {said[:500]}: {mend}"
+    fix = next((hint for sign, hint in HINTS if sign in text), "see 'docker compose logs' and docs/environments.md")
+    return f"docker compose failed: {said[:500]}: {fix}"

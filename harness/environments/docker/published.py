@@ -44,7 +44,7 @@ def _check_size(directory: Path) -> None:
         if total > MOST_BYTES or files > MOST_FILES:
             raise Unavailable(
                 f"{directory} is too large to be copied to containers (over {MOST_BYTES >> 20} MiB or {MOST_FILES} "
-                "files): put the sink into a directory of its own, with what it imports beside it"
+                "files): put the sink into a directory of its own, together with what it imports"
             )
 
 

@@ -26,7 +26,7 @@ from ..broker_metadata import all_lead, registered
 from ..host import Host, wait_available
 from ..spark_master import alive_workers
 from . import containers
-from .engine import bridge_address, connect, owner_label, require_compose, sweep_projects
+from .engine import bridge_address, connect, owner_label, remove_dead_projects, require_compose
 from .image import Image, our_image, present, users_image
 from .options import BROKERS, DockerOptions
 from .project import ROLE, Project, can_build, compose_directory, env_text, program_that_removes, service_of
@@ -43,7 +43,7 @@ ENDED = ("exited", "dead")
 
 
 @dataclass(frozen=True)
-class Held:
+class AttachInfo:
     """Services that another process keeps up. ``state`` is its state directory, ``services`` are those that run."""
 
     state: Path
@@ -56,26 +56,26 @@ class Held:
 class DockerServices:
     """Containers that are this process's own. Nothing but its guardian runs before it is asked for."""
 
-    def __init__(self, options: DockerOptions, host: Host, held: Held | None = None) -> None:
-        """``held`` is what a holder keeps up: then nothing of it is removed at the end."""
+    def __init__(self, options: DockerOptions, host: Host, attached: AttachInfo | None = None) -> None:
+        """``attached``: the services run already, and belong to a holder: then nothing of it is removed at the end."""
         self._options = options
         self.host = host
         self.client = connect()
         self.compose_version = require_compose()
         self.bridge = bridge_address(self.client)
-        self._owned = held is None
-        if held is None:
-            sweep_projects(self.client)
+        self._owned = attached is None
+        if attached is None:
+            remove_dead_projects(self.client)
             state = host.state
             self._ports: dict[str, int] = {}
             self._password = os.environ.get("POSTGRES_PASSWORD") or secrets.token_urlsafe(18)
             name = f"onceproof-{secrets.token_hex(4)}"
         else:
-            state, name, self._password = held.state, held.project, held.password
-            self._ports = dict(held.ports)
+            state, name, self._password = attached.state, attached.project, attached.password
+            self._ports = dict(attached.ports)
         self.shared = state / "shared"
         self.project = Project(self.client, name, state / "compose.env", options.compose_files)
-        self._started = set(held.services) if held else set[str]()
+        self._started = set(attached.services) if attached else set[str]()
         self._planned: set[str] = set()
         self._read: dict[str, float] = {}
         self._rules: tuple[str, ProbePoint | None] | None = None
@@ -83,7 +83,7 @@ class DockerServices:
         self._closed = False
         self._images: tuple[Image, Image] | None = None
         self._engine_version = str(self.client.version()["Version"])
-        if held is None:
+        if attached is None:
             self._lay_out()
             host.guardian.run_on_close(program_that_removes(name))
 
@@ -118,10 +118,10 @@ class DockerServices:
         """What master, workers and driver run on."""
         return self._both_images()[1]
 
-    def held(self) -> Held:
+    def attach_info(self) -> AttachInfo:
         """What another process needs to use these services."""
         services = tuple(sorted(self._started))
-        return Held(self.host.state, self.project.name, self._password, dict(self._ports), services)
+        return AttachInfo(self.host.state, self.project.name, self._password, dict(self._ports), services)
 
     def recover(self) -> None:
         """After a user that may have died at any point: no driver runs, nobody waits at a probe, all brokers run, and
@@ -142,7 +142,8 @@ class DockerServices:
         self.failures()
 
     def close(self) -> None:
-        """Remove all that is this process's own; what is held stays. What another thread is just starting goes too."""
+        """Remove all that is this process's own, also what another thread is just starting; what belongs to a holder
+        stays."""
         if not self._owned or self._images is None:
             return
         self._closed = True

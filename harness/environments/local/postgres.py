@@ -64,8 +64,8 @@ class Postgres:
             else:
                 self.version = wait_available(self._answer, START_SECONDS, "postgres to answer")
                 return
-        mend = "run as another user than root" if os.geteuid() == 0 else "see the reasons"
-        raise Unavailable(f"postgres cannot be started ({'; '.join(refusals)}): {mend}")
+        fix = "run as another user than root" if os.geteuid() == 0 else "see the reasons"
+        raise Unavailable(f"postgres cannot be started ({'; '.join(refusals)}): {fix}")
 
     def failures(self) -> list[Failure]:
         if self.child is None or not self.child.ended:

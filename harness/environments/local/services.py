@@ -1,6 +1,6 @@
 """The services of a local environment: brokers, database, cluster. They outlive the drivers that use them.
 
-Whoever owns the environment holds this object itself; whoever attaches to a held one speaks to it through
+Whoever owns the environment holds this object itself; whoever attaches to a named one speaks to it through
 :mod:`..holder`. So arguments and results are plain data.
 """
 
@@ -36,7 +36,7 @@ ENDED_SECONDS = 3.0
 
 
 class Services(Protocol):
-    """What a local environment needs of its services, wherever they are held."""
+    """What a local environment needs of its services, wherever they run."""
 
     def options(self) -> LocalOptions: ...
 
@@ -242,5 +242,5 @@ def _version_of(python: str) -> str:
 
 
 def _kafka_version(artifacts: Artifacts) -> str:
-    coordinates = (jar.coordinates for jar in artifacts.lock.groups["broker"])
+    coordinates = (jar.coordinates for jar in artifacts.lock.groups["broker"].jars)
     return next(name.rpartition(":")[2] for name in coordinates if name.startswith("org.apache.kafka:kafka_"))

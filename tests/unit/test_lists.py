@@ -1,0 +1,78 @@
+"""``onceproof sinks``, ``jobs`` and ``phases``: for a terminal, for a pipe, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from onceproof.harness.cli import execute, lists
+
+COMMANDS = ["sinks", "jobs", "phases"]
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert execute(words) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of jobs with one whose expectation has several lines."""
+    (tmp_path / "totals.py").write_text('"""Totals of each customer,\nby day."""\n')
+    (tmp_path / "totals.sql").write_text("-- key: customer, day\n\nSELECT customer, day,\n  sum(value) FROM input\n")
+    monkeypatch.setattr(lists, "JOBS", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_gets_one_line_for_each_item_with_the_same_number_of_tabs(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = json.loads("".join(printed(capsys, command, "--json")))
+    lines = printed(capsys, command)
+    assert [line.split("\t")[0] for line in lines] == [item["name"] for item in items]
+    assert {line.count("\t") for line in lines} == {3}
+    assert [line.split("\t")[-1] for line in lines] == [item["meaning"] for item in items]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("narrow")
+def test_a_terminal_of_80_columns_is_wide_enough_and_no_word_is_cut(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = json.loads("".join(printed(capsys, command, "--json")))
+    lines = [ESCAPES.sub("", line) for line in printed(capsys, command)]
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert all(f"{item['name']} " in text and item["meaning"] in text for item in items)
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [item["name"] for item in items]
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_sink_shows_what_it_claims_and_its_flaw_if_it_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [ESCAPES.sub("", line) for line in printed(capsys, "sinks")]
+    assert "kafka_append  claims: at-least-once" in lines
+    assert "postgres_insert  claims: exactly-once  flaw: duplicated" in lines
+
+
+def test_a_job_shows_the_first_line_of_its_sql_and_its_key(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "totals\tcustomer, day\tSELECT customer, day, ...\tTotals of each customer, by day."
+    assert printed(capsys, "jobs") == [line]
+    (found,) = json.loads("".join(printed(capsys, "jobs", "--json")))
+    assert found["key"] == ["customer", "day"]
+    assert found["expectation"] == str(job / "totals.sql")
+
+
+def test_the_reference_job_passes_its_input_on_by_id(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = [line for line in printed(capsys, "jobs") if line.startswith("passthrough\t")]
+    assert line.split("\t")[1:3] == ["id", "SELECT * FROM input"]
