@@ -1,4 +1,4 @@
-"""The server that probes report to. It serves the trials of an environment one beside another, told apart by token.
+"""The server that probes report to. It serves all trials of an environment at once, and tells them apart by token.
 
 A report is answered with one byte: ``G`` go on, ``F`` fail (for Python followed by a line of JSON with the class and
 the message of the exception). End of file instead of an answer ends the process that asked: nothing goes on without its

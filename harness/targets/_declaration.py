@@ -17,7 +17,7 @@ SIDES: tuple[Side, ...] = ("harness", "job")
 
 
 @dataclass(frozen=True)
-class Site:
+class Location:
     """Where a trial has its targets.
 
     ``name`` is unique for each trial, and safe as the name of a table or topic. ``partitions`` is the number of the
@@ -44,7 +44,7 @@ Fields = Mapping[Side, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of target: what sinks name in SERVICES. Every function of it is given the trial's :class:`Site`.
+    """A kind of target: what sinks name in SERVICES. Every function of it is given the trial's :class:`Location`.
 
     ``create`` makes an empty target and returns the values of its ``fields``, which are None for sinks that did not ask
     for it. ``drop`` removes it, whatever still holds it. ``service`` is what the environment has to provide for it, if
@@ -63,17 +63,17 @@ class Target:
     ``errors`` are its client's: they mean that the target did not answer, as ObservationError does.
     """
 
-    create: Callable[[Site], Fields]
+    create: Callable[[Location], Fields]
     fields: tuple[str, ...]
     service: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
-    read: Callable[[Site, pa.Schema, float], pa.Table] | None = None
-    raw: Callable[[Site, str], Mapping[str, int]] | None = None
-    unsettled: Callable[[Site], list[str]] | None = None
-    sessions: Callable[[Site], list[str]] | None = None
-    open: Callable[[Site], list[Open]] | None = None
-    abort: Callable[[Site, Open], None] | None = None
-    drop: Callable[[Site], None] | None = None
+    read: Callable[[Location, pa.Schema, float], pa.Table] | None = None
+    raw: Callable[[Location, str], Mapping[str, int]] | None = None
+    unsettled: Callable[[Location], list[str]] | None = None
+    sessions: Callable[[Location], list[str]] | None = None
+    open: Callable[[Location], list[Open]] | None = None
+    abort: Callable[[Location, Open], None] | None = None
+    drop: Callable[[Location], None] | None = None
     errors: tuple[type[Exception], ...] = ()
 
 

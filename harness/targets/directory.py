@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ._declaration import SIDES, Fields, Site, Target
+from ._declaration import SIDES, Fields, Location, Target
 
 
-def create(site: Site) -> Fields:
+def create(location: Location) -> Fields:
     """``directory``: its path, the same on every side."""
-    directory = site.directory / "target"
+    directory = location.directory / "target"
     directory.mkdir()
     return {side: {"directory": str(directory)} for side in SIDES}
 

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from ...assertions import Open
-from ._declaration import SIDES, Fields, Site, Target
+from ._declaration import SIDES, Fields, Location, Target
 
 APPLICATION = "onceproof-sink"
 """What sessions of the sink's own process say of themselves (PGAPPNAME of libpq, where the sink gives no
@@ -103,21 +103,21 @@ def _connect(conninfo: str, **changes: Any) -> Iterator[psycopg.Connection[Any]]
         yield connection
 
 
-def _create(site: Site) -> Fields:
+def _create(location: Location) -> Fields:
     """``postgres``: a connection string."""
-    create_database(site.address("postgres"), site.name)
-    addresses = {side: site.address("postgres", side) for side in SIDES}
-    return {side: {"postgres": psycopg.conninfo.make_conninfo(addresses[side], dbname=site.name)} for side in SIDES}
+    create_database(location.address("postgres"), location.name)
+    addresses = {side: location.address("postgres", side) for side in SIDES}
+    return {side: {"postgres": psycopg.conninfo.make_conninfo(addresses[side], dbname=location.name)} for side in SIDES}
 
 
-def _sessions(site: Site) -> list[str]:
+def _sessions(location: Location) -> list[str]:
     """Those that are not known to be of the sink's prepare and read."""
-    found = sessions(site.address("postgres"), site.name, besides=APPLICATION)
+    found = sessions(location.address("postgres"), location.name, besides=APPLICATION)
     return [f"{session} is still open in the database" for session in found]
 
 
-def _raw(site: Site, column: str) -> dict[str, int]:
-    counted = count_rows(site.address("postgres"), site.name, column)
+def _raw(location: Location, column: str) -> dict[str, int]:
+    counted = count_rows(location.address("postgres"), location.name, column)
     return {f"table {name}": rows for name, rows in counted.items()}
 
 
@@ -128,8 +128,10 @@ TARGET = Target(
     variables={"PGAPPNAME": APPLICATION},
     raw=_raw,
     sessions=_sessions,
-    open=lambda site: prepared_transactions(site.address("postgres"), site.name),
-    abort=lambda site, transaction: rollback_prepared(site.address("postgres"), site.name, transaction.name),
-    drop=lambda site: drop_database(site.address("postgres"), site.name),
+    open=lambda location: prepared_transactions(location.address("postgres"), location.name),
+    abort=lambda location, transaction: rollback_prepared(
+        location.address("postgres"), location.name, transaction.name
+    ),
+    drop=lambda location: drop_database(location.address("postgres"), location.name),
     errors=(psycopg.Error,),
 )

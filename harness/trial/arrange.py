@@ -11,7 +11,7 @@ from typing import Any
 from ..environments.base import Environment, Side
 from ..kafka_topics import create_topics, end_offsets
 from ..sinks import Sink
-from ..targets import SIDES, Site, targets
+from ..targets import SIDES, Location, targets
 from . import checkpoint
 from .targets import Targets
 
@@ -41,15 +41,15 @@ def arrange(sink: Sink, partitions: int, environment: Environment) -> Resources:
     """Make what the trial needs, empty; :meth:`Targets.drop` removes a target. Raises ObservationError."""
     name = f"t{secrets.token_hex(5)}"
     source, shared = f"{name}_in", environment.shared_directory(name)
-    site = Site(name, partitions, shared, {side: environment.addresses(side) for side in SIDES})
-    create_topics(site.address("kafka"), {source: partitions})
-    made = Targets(site, {name: kind for name, kind in targets().items() if name in sink.services})
+    location = Location(name, partitions, shared, {side: environment.addresses(side) for side in SIDES})
+    create_topics(location.address("kafka"), {source: partitions})
+    made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
     place = shared / "checkpoint"
     fields = made.create()  # last: what comes before may fail
     return Resources(
         name=name,
         source=source,
-        kafka=site.address("kafka"),
+        kafka=location.address("kafka"),
         checkpoint=place,
         targets=made,
         namespaces={side: {"name": name, **fields[side], "checkpoint": str(place)} for side in SIDES},

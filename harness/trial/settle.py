@@ -104,7 +104,7 @@ class Settler:
         try:
             unmet = self._unmet(finished)  # first: what a process does before it ends has to be seen below
             sessions = self.resources.targets.sessions()
-            unsettled, opened = self.resources.targets.unrest()
+            unsettled, opened = self.resources.targets.outstanding()
             unmet += unsettled + sessions
             if sessions and unmet == sessions and waited > SESSION_SECONDS:
                 # The job is gone: they may be connections that prepare or read keeps open under a name of its own.

@@ -12,14 +12,14 @@ import pyarrow as pa
 from ...assertions import Open
 from ..environments.base import Side
 from ..errors import ObservationError, one_line
-from ..targets import SIDES, Site, Target, targets
+from ..targets import SIDES, Location, Target, targets
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Kinds by name, at the trial's site. Every method raises ObservationError where a target does not answer."""
+    """Kinds by name, at the trial's location. Every method raises ObservationError where a target does not answer."""
 
-    site: Site
+    location: Location
     kinds: Mapping[str, Target]
 
     def create(self) -> dict[Side, dict[str, Any]]:
@@ -29,7 +29,7 @@ class Targets:
         with ExitStack() as undo:
             for name, kind in self.kinds.items():
                 with _answers(kind):
-                    made = kind.create(self.site)
+                    made = kind.create(self.location)
                 undo.callback(self.drop, name)
                 for side in SIDES:
                     found[side] |= made[side]
@@ -41,13 +41,13 @@ class Targets:
         kind = self.kinds[name]
         if kind.drop:
             with _answers(kind):
-                kind.drop(self.site)
+                kind.drop(self.location)
 
     def read(self, schema: pa.Schema, seconds: float) -> pa.Table:
         """What a reader sees, of a sink that leaves reading to its target. Raises RowError, too."""
         kind, read = next((kind, kind.read) for kind in self.kinds.values() if kind.read)
         with _answers(kind):
-            return read(self.site, schema, seconds)
+            return read(self.location, schema, seconds)
 
     def raw(self, column: str, read_by_sink: bool) -> dict[str, int]:
         """Rows (those with the key's first ``column``) as they lie there; not where the target itself reads them."""
@@ -55,7 +55,7 @@ class Targets:
         for kind in self.kinds.values():
             if kind.raw and (read_by_sink or not kind.read):
                 with _answers(kind):
-                    found |= kind.raw(self.site, column)
+                    found |= kind.raw(self.location, column)
         return found
 
     def unsettled(self) -> list[str]:
@@ -68,10 +68,10 @@ class Targets:
         for kind in self.kinds.values():
             if kind.sessions:
                 with _answers(kind):
-                    found += kind.sessions(self.site)
+                    found += kind.sessions(self.location)
         return found
 
-    def unrest(self) -> tuple[list[str], list[Open]]:
+    def outstanding(self) -> tuple[list[str], list[Open]]:
         """What is unsettled for another reason than that a transaction is open, and the transactions that are."""
         sentences, opened = list[str](), list[Open]()
         for kind in self.kinds.values():
@@ -89,19 +89,19 @@ class Targets:
         kind = self.kinds[transaction.kind]
         assert kind.abort is not None
         with _answers(kind):
-            kind.abort(self.site, transaction)
+            kind.abort(self.location, transaction)
 
     def _unsettled(self, kind: Target) -> list[str]:
         if kind.unsettled is None:
             return []
         with _answers(kind):
-            return kind.unsettled(self.site)
+            return kind.unsettled(self.location)
 
     def _open(self, kind: Target) -> list[Open]:
         if kind.open is None:
             return []
         with _answers(kind):
-            return kind.open(self.site)
+            return kind.open(self.location)
 
 
 @contextmanager

@@ -36,14 +36,14 @@ ATTACHED = textwrap.dedent(
 
 
 @pytest.fixture(scope="module")
-def held() -> Iterator[holder.Held]:
+def held() -> Iterator[holder.NamedEnvironment]:
     held = holder.up(NAME, LocalOptions(), ttl=300)
     yield held
     if processes.lives(held.process):
         os.kill(int(held.process.partition(":")[0]), signal.SIGKILL)
 
 
-def test_what_is_up_is_listed_and_serves_one_after_the_other(held: holder.Held) -> None:
+def test_what_is_up_is_listed_and_serves_one_after_the_other(held: holder.NamedEnvironment) -> None:
     assert held in holder.environments()
     seen = set()
     for _ in range(2):
@@ -58,7 +58,7 @@ def test_what_is_up_is_listed_and_serves_one_after_the_other(held: holder.Held) 
     assert len(seen) == 1
 
 
-def test_a_second_attach_is_refused_in_one_line_until_the_first_is_closed(held: holder.Held) -> None:
+def test_a_second_attach_is_refused_in_one_line_until_the_first_is_closed(held: holder.NamedEnvironment) -> None:
     first = holder.attach(NAME)
     with pytest.raises(Unavailable, match=rf"{NAME} is in use by process {os.getpid()}"):
         holder.attach(NAME)
@@ -68,12 +68,12 @@ def test_a_second_attach_is_refused_in_one_line_until_the_first_is_closed(held: 
     holder.attach(NAME).close()
 
 
-def test_the_same_name_cannot_be_up_twice(held: holder.Held) -> None:
+def test_the_same_name_cannot_be_up_twice(held: holder.NamedEnvironment) -> None:
     with pytest.raises(Unavailable, match="up already"):
         holder.up(NAME, LocalOptions(), ttl=60)
 
 
-def test_a_dead_user_leaves_the_brokers_running_and_disarmed(held: holder.Held) -> None:
+def test_a_dead_user_leaves_the_brokers_running_and_disarmed(held: holder.NamedEnvironment) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ATTACHED, NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as user:
@@ -88,7 +88,7 @@ def test_a_dead_user_leaves_the_brokers_running_and_disarmed(held: holder.Held) 
     environment.close()
 
 
-def test_an_error_of_the_services_arrives_as_it_is(held: holder.Held) -> None:
+def test_an_error_of_the_services_arrives_as_it_is(held: holder.NamedEnvironment) -> None:
     environment = holder.attach(NAME)
     with pytest.raises(Unavailable, match="no redis"):
         environment.provide(["redis"])

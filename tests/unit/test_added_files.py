@@ -193,28 +193,28 @@ from pathlib import Path
 from ...assertions import Open
 from ._declaration import SIDES, Target
 
-def place(site):
-    return site.directory / "rows.sqlite"
+def place(location):
+    return location.directory / "rows.sqlite"
 
-def create(site):
-    sqlite3.connect(place(site)).close()
-    return {side: {"sqlite": str(place(site))} for side in SIDES}
+def create(location):
+    sqlite3.connect(place(location)).close()
+    return {side: {"sqlite": str(place(location))} for side in SIDES}
 
-def raw(site, column):
-    with closing(sqlite3.connect(place(site))) as connection:
+def raw(location, column):
+    with closing(sqlite3.connect(place(location))) as connection:
         return {"table rows": connection.execute(f"SELECT count({column}) FROM rows").fetchone()[0]}
 
-def opened(site):
-    return [Open("sqlite", path.name, "left") for path in site.directory.glob("*.sqlite-journal")]
+def opened(location):
+    return [Open("sqlite", path.name, "left") for path in location.directory.glob("*.sqlite-journal")]
 
 TARGET = Target(
     create=create,
     fields=("sqlite",),
     raw=raw,
-    unsettled=lambda site: ["a writer holds its lock"] if (site.directory / "lock").exists() else [],
+    unsettled=lambda location: ["a writer holds its lock"] if (location.directory / "lock").exists() else [],
     open=opened,
-    abort=lambda site, left: (site.directory / left.name).unlink(),
-    drop=lambda site: place(site).unlink(),
+    abort=lambda location, left: (location.directory / left.name).unlink(),
+    drop=lambda location: place(location).unlink(),
     errors=(sqlite3.Error,),
 )
 '''

@@ -13,15 +13,15 @@ from onceproof.assertions import Open
 from onceproof.harness import targets as kinds
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.errors import ObservationError
-from onceproof.harness.targets import Site, Target, services_of
+from onceproof.harness.targets import Location, Target, services_of
 from onceproof.harness.targets._declaration import check_target
 from onceproof.harness.trial.targets import Targets
 
 LEFT = Open("queue", "txn-1", "open")
 
 
-def made(site: Site) -> Any:
-    return {side: {"queue": f"{side}/{site.name}"} for side in ("harness", "job")}
+def made(location: Location) -> Any:
+    return {side: {"queue": f"{side}/{location.name}"} for side in ("harness", "job")}
 
 
 def fails(*_: object) -> Any:
@@ -30,7 +30,7 @@ def fails(*_: object) -> Any:
 
 def together(tmp_path: Path, **declared: Target) -> Targets:
     addresses = Addresses(kafka="broker:9092")
-    return Targets(Site("t1", 3, tmp_path, {"harness": addresses, "job": addresses}), declared)
+    return Targets(Location("t1", 3, tmp_path, {"harness": addresses, "job": addresses}), declared)
 
 
 QUIET = Target(create=made, fields=("queue",))
@@ -59,7 +59,7 @@ def test_fields_are_those_of_each_side(tmp_path: Path) -> None:
 
 def test_what_was_made_is_dropped_if_the_next_target_cannot_be_made(tmp_path: Path) -> None:
     dropped: list[str] = []
-    first = Target(create=made, fields=("queue",), drop=lambda site: dropped.append(site.name))
+    first = Target(create=made, fields=("queue",), drop=lambda location: dropped.append(location.name))
     both = together(tmp_path, first=first, second=Target(create=fails, fields=(), errors=(OSError,)))
     with pytest.raises(ObservationError, match=r"^no answer$"):
         both.create()
@@ -67,11 +67,11 @@ def test_what_was_made_is_dropped_if_the_next_target_cannot_be_made(tmp_path: Pa
 
 
 def test_a_service_that_the_environment_was_not_asked_for_is_named(tmp_path: Path) -> None:
-    site = together(tmp_path).site
-    assert site.address("kafka", "job") == "broker:9092"
+    location = together(tmp_path).location
+    assert location.address("kafka", "job") == "broker:9092"
     for service in ("postgres", "mongo"):
         with pytest.raises(ObservationError, match=f"no address of {service}"):
-            site.address(service)
+            location.address(service)
 
 
 ASKED: Mapping[str, Any] = {
@@ -93,7 +93,7 @@ def test_an_error_of_its_client_is_that_of_the_target_and_another_one_is_a_flaw(
 
 def test_a_target_that_says_nothing_of_itself_is_at_rest(tmp_path: Path) -> None:
     quiet = together(tmp_path, queue=QUIET)
-    assert (quiet.raw("id", True), quiet.sessions(), quiet.unrest(), quiet.open(False)) == ({}, [], ([], []), [])
+    assert (quiet.raw("id", True), quiet.sessions(), quiet.outstanding(), quiet.open(False)) == ({}, [], ([], []), [])
     quiet.drop("queue")
 
 
@@ -101,19 +101,19 @@ def busy(opened: list[Open]) -> Target:
     return Target(
         create=made,
         fields=("queue",),
-        unsettled=lambda site: ["its end is out of reach"],
-        open=lambda site: opened,
-        abort=lambda site, transaction: opened.remove(transaction),
+        unsettled=lambda location: ["its end is out of reach"],
+        open=lambda location: opened,
+        abort=lambda location, transaction: opened.remove(transaction),
     )
 
 
 def test_what_an_open_transaction_holds_up_is_told_as_that_transaction(tmp_path: Path) -> None:
-    assert together(tmp_path, queue=busy([LEFT])).unrest() == ([], [LEFT])
-    assert together(tmp_path, queue=busy([])).unrest() == (["its end is out of reach"], [])
+    assert together(tmp_path, queue=busy([LEFT])).outstanding() == ([], [LEFT])
+    assert together(tmp_path, queue=busy([])).outstanding() == (["its end is out of reach"], [])
 
 
 def test_a_settled_target_that_would_have_said_so_is_not_asked_for_transactions(tmp_path: Path) -> None:
-    silent = Target(create=made, fields=("queue",), open=lambda site: [LEFT], abort=fails)
+    silent = Target(create=made, fields=("queue",), open=lambda location: [LEFT], abort=fails)
     both = together(tmp_path, queue=busy([LEFT]), silent=silent)
     assert both.open(settled=True) == [LEFT]
     assert both.open(settled=False) == [LEFT, LEFT]
