@@ -36,15 +36,15 @@ ATTACHED = textwrap.dedent(
 
 
 @pytest.fixture(scope="module")
-def held() -> Iterator[holder.Held]:
-    held = holder.up(NAME, LocalOptions(), ttl=300)
-    yield held
-    if processes.lives(held.process):
-        os.kill(int(held.process.partition(":")[0]), signal.SIGKILL)
+def environment() -> Iterator[holder.NamedEnvironment]:
+    environment = holder.up(NAME, LocalOptions(), ttl=300)
+    yield environment
+    if processes.lives(environment.process):
+        os.kill(int(environment.process.partition(":")[0]), signal.SIGKILL)
 
 
-def test_what_is_up_is_listed_and_serves_one_after_the_other(held: holder.Held) -> None:
-    assert held in holder.environments()
+def test_what_is_up_is_listed_and_serves_one_after_the_other(environment: holder.NamedEnvironment) -> None:
+    assert environment in holder.environments()
     seen = set()
     for _ in range(2):
         environment = holder.attach(NAME)
@@ -58,7 +58,7 @@ def test_what_is_up_is_listed_and_serves_one_after_the_other(held: holder.Held) 
     assert len(seen) == 1
 
 
-def test_a_second_attach_is_refused_in_one_line_until_the_first_is_closed(held: holder.Held) -> None:
+def test_a_second_attach_is_refused_in_one_line_until_the_first_is_closed(environment: holder.NamedEnvironment) -> None:
     first = holder.attach(NAME)
     with pytest.raises(Unavailable, match=rf"{NAME} is in use by process {os.getpid()}"):
         holder.attach(NAME)
@@ -68,12 +68,12 @@ def test_a_second_attach_is_refused_in_one_line_until_the_first_is_closed(held: 
     holder.attach(NAME).close()
 
 
-def test_the_same_name_cannot_be_up_twice(held: holder.Held) -> None:
+def test_the_same_name_cannot_be_up_twice(environment: holder.NamedEnvironment) -> None:
     with pytest.raises(Unavailable, match="up already"):
         holder.up(NAME, LocalOptions(), ttl=60)
 
 
-def test_a_dead_user_leaves_the_brokers_running_and_disarmed(held: holder.Held) -> None:
+def test_a_dead_user_leaves_the_brokers_running_and_disarmed(environment: holder.NamedEnvironment) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ATTACHED, NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as user:
@@ -88,7 +88,7 @@ def test_a_dead_user_leaves_the_brokers_running_and_disarmed(held: holder.Held) 
     environment.close()
 
 
-def test_an_error_of_the_services_arrives_as_it_is(held: holder.Held) -> None:
+def test_an_error_of_the_services_arrives_as_it_is(environment: holder.NamedEnvironment) -> None:
     environment = holder.attach(NAME)
     with pytest.raises(Unavailable, match="no redis"):
         environment.provide(["redis"])
@@ -100,7 +100,7 @@ def test_an_error_of_the_services_arrives_as_it_is(held: holder.Held) -> None:
 
 def test_down_leaves_nothing() -> None:
     name = f"{NAME}-down"
-    held = holder.up(name, LocalOptions(), ttl=60)
+    environment = holder.up(name, LocalOptions(), ttl=60)
     environment = holder.attach(name)
     guardian = environment.services.guardian_identity()
     environment.close()
@@ -108,15 +108,15 @@ def test_down_leaves_nothing() -> None:
     assert not named(name).exists()
     wait_for(lambda: not processes.lives(guardian), 3, "the end of the guardian")
     assert processes.marked(MARK, guardian, processes.table()) == []
-    assert held not in holder.environments()
+    assert environment not in holder.environments()
     with pytest.raises(Unavailable, match=rf"no environment called {name} is up.*onceproof up"):
         holder.attach(name)
 
 
 def test_an_environment_ends_when_its_time_is_over() -> None:
-    held = holder.up(f"{NAME}-short", LocalOptions(), ttl=0.1)
-    wait_for(lambda: not named(held.name).exists(), 10, "the end of the environment")
-    wait_for(lambda: not processes.lives(held.process), 5, "the end of the holder")
+    environment = holder.up(f"{NAME}-short", LocalOptions(), ttl=0.1)
+    wait_for(lambda: not named(environment.name).exists(), 10, "the end of the environment")
+    wait_for(lambda: not processes.lives(environment.process), 5, "the end of the holder")
 
 
 def test_a_name_that_is_no_name_is_refused() -> None:
