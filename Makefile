@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup docker demo matrix schemas test test-docker test-newcomer lint types fmt wheel bench clean distclean
+.PHONY: help venv setup docker demo matrix schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
@@ -22,12 +22,19 @@ docker: ## what --env docker needs: an engine that runs, Compose v2, the base im
 demo: setup $(filter docker,$(ENV)) ## kill three sinks at each step of the commit protocol and say what held (ENV=docker)
 	@$(BIN)/onceproof demo --env $(or $(ENV),local)
 
-test: setup ## every test but those that need Docker
+test: setup ## every test but those that need Docker or are marked long
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-long: setup ## the tests marked long: further sinks of classes of which `make test` has one
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m long
 
 test-docker: setup docker ## the tests of the Docker environment
 	@$(BIN)/onceproof setup --env docker
 	@$(BIN)/python -m pytest tests/docker
+
+test-lakehouse: setup ## the tests of Delta Lake's sink (its jars and the deltalake wheel are fetched for them)
+	@env -u VIRTUAL_ENV $(BIN)/uv sync --quiet --frozen --inexact --group lakehouse --python $(BIN)/python
+	@$(BIN)/python -m pytest tests/lakehouse
 
 test-newcomer: ## set-up, a trial and the tests of life and death in a bare container, from a clone of HEAD
 	@bash ci/newcomer.sh
@@ -59,6 +66,9 @@ matrix: setup ## certify every reference and broken sink (hours; DIRECTORY= to g
 
 bench: setup ## the time of a trial, by stage (ENVS="local docker" for both environments in one run)
 	@$(BIN)/python bench/trial.py $(ENVS:%=--env %)
+
+bench-packing: setup ## what a point costs in a run that it shares, and in one of its own (SINKS= to choose)
+	@$(BIN)/python bench/packing.py $(SINKS)
 
 clean: ## remove what was built, but not .venv and the cache of artifacts
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

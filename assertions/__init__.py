@@ -4,10 +4,9 @@
 >>> truth(Expectation("SELECT * FROM input"), planned_input(Workload(seed=7))).num_rows
 901
 
-:func:`truth` computes the output that a job's expectation requires of its input, :mod:`.kafka` and :mod:`.postgres`
-observe what there is, :func:`to_table` and :func:`rows_of_json` make both comparable, and :func:`judge` compares them.
-:func:`save` and :func:`load` keep the evidence. Everything here is a function of its arguments: no global state, no
-clock but deadlines.
+:func:`truth` computes the output that a job's expectation requires of its input, :func:`to_table` and
+:func:`rows_of_json` make what was read comparable, and :func:`judge` compares them. :func:`save` and :func:`load` keep
+the evidence. Everything here is a function of its arguments: no global state, no clock, and no service is known.
 """
 
 from .guarantees import guarantee_of, satisfies, weakest
@@ -30,7 +29,6 @@ from .model import (
     Verdict,
 )
 from .rows import RowError, rows_of_json, same_rows, to_table
-from .source import SourceError, write_workload
 from .storage import load, save
 from .truth import (
     INPUT_SCHEMA,
@@ -76,7 +74,6 @@ __all__ = [
     "Row",
     "RowError",
     "Settlement",
-    "SourceError",
     "Transaction",
     "Verdict",
     "VerdictDocument",
@@ -100,5 +97,4 @@ __all__ = [
     "verdict_as_json",
     "verdict_document",
     "weakest",
-    "write_workload",
 ]

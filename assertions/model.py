@@ -86,11 +86,13 @@ class Open:
     """A transaction still open at the settling's deadline: it blocks readers (read_committed) or holds locks."""
 
     kind: str
-    """``kafka`` or ``postgres``"""
+    """that of the target, as a sink names it in SERVICES"""
     name: str
     """transactional id or gid"""
     state: str
     detail: str = ""
+    holds_up: str = "it holds others up"
+    """what it does to others for as long as it is open"""
 
 
 @dataclass(frozen=True)

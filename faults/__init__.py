@@ -33,6 +33,7 @@ from .handlers import calls_at, errors_at
 from .injector import Injector
 from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
 from .printing import format_place
+from .rendezvous import Rendezvous
 from .resolve import ResolvedPlan, resolve
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "Point",
+    "Rendezvous",
     "ResolvedPlan",
     "SinkShape",
     "Value",

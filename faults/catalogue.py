@@ -8,12 +8,9 @@ True
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Iterator
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
+from ..additions import declared_in
 from ..plans import Action, Edge, Fault, Value
 from . import actions, phases
 from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
@@ -43,29 +40,15 @@ __all__ = [
 ]
 
 
-def _modules(package: ModuleType) -> Iterator[ModuleType]:
-    """The modules of ``package`` in the order of their names; those that begin with an underscore declare nothing."""
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
-        if not module.name.startswith("_"):
-            yield import_module(f"{package.__name__}.{module.name}")
-
-
-def _declared(package: ModuleType, attribute: str) -> Iterator[Any]:
-    for module in _modules(package):
-        if not hasattr(module, attribute):
-            raise TypeError(f"{module.__name__} declares no {attribute}")
-        yield getattr(module, attribute)
-
-
 def _in_protocol_order() -> tuple[Phase, ...]:
-    found: list[Phase] = [phase for family in _declared(phases, "PHASES") for phase in family]
+    found: list[Phase] = [phase for _, family in declared_in(phases, "PHASES") for phase in family]
     return tuple(sorted(found, key=lambda phase: phase.step))
 
 
 PHASES: tuple[Phase, ...] = _in_protocol_order()
 """Every phase, in the order of the protocol."""
 
-ACTIONS: tuple[ActionSpec, ...] = tuple(map(check_spec, _declared(actions, "ACTION")))
+ACTIONS: tuple[ActionSpec, ...] = tuple(check_spec(action) for _, action in declared_in(actions, "ACTION"))
 """Every action, by name. One that must leave nothing behind is refused (TypeError)."""
 
 ALWAYS_REPORTED: frozenset[tuple[str, Edge]] = frozenset(

@@ -1,7 +1,7 @@
 """What a phase and an action declare of themselves: the words of the plan language come from these declarations.
 
-A family of phases is a file in ``phases/`` with a tuple ``PHASES``; an action is a file in ``actions/`` with an
-``ACTION``. :mod:`.catalogue` finds them by listing the two packages.
+A family of phases is a file in ``phases/`` with a tuple ``PHASES`` and, for a JVM, its ``RULES``; an action is a file
+in ``actions/`` with an ``ACTION``. :mod:`.catalogue` finds them by listing the two packages.
 """
 
 from __future__ import annotations

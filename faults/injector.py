@@ -1,8 +1,7 @@
-"""The rendezvous server: probes report to it and stay parked until it answers; it counts, holds and fires.
+"""Executes the plan of a trial: probes report to it and stay parked until it answers; it counts, holds and fires.
 
-A report of a point is answered with one byte: ``G`` go on, ``F`` fail (for Python followed by a line of JSON with the
-class and the message of the exception). A report with another token than the trial's is refused. Counters live here, so
-they go on over restarts of the driver; each fault fires once.
+Reports come by a :class:`.rendezvous.Rendezvous`, which says what answers mean. Counters live here, so they go on over
+restarts of the driver; each fault fires once.
 
 >>> from .language import parse
 >>> plan = parse("sink.commit:after[batch=1] -> delay(1ms)")
@@ -15,11 +14,10 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
@@ -30,17 +28,14 @@ from .catalogue import action_named, restart_delay
 from .declarations import ActionSpec
 from .matching import Counter
 from .printing import format_action, format_fault, format_point
-from .report import Batches, Malformed, Stages, process_of, read_message, to_point
+from .rendezvous import FAIL, GO_ON, Rendezvous
+from .report import Batches, Message, Stages, process_of, to_point
 
 Record = Callable[[str, Mapping[str, Any]], None]
 Observe = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-GO_ON = b"G"
-FAIL = b"F"
 HOLD_WAIT = 5.0
 """Seconds that a fault which is reached waits for the thread that it is to hold: tasks begin at about the same time."""
-LONGEST = 64 * 1024
-"""Bytes of a report, at most."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,8 @@ class Injector:
 
     ``record(event, fields)`` is called for each event of the journal, one call at a time and in the order in which
     things were decided. ``observe(point)`` may add fields to a point before it is recorded. Probes find the injector at
-    ``host`` and ``port`` and identify themselves with ``token``.
+    ``host`` and ``port`` and identify themselves with ``token``; ``rendezvous`` is the server that it shares with
+    others, without one it has its own.
     """
 
     def __init__(
@@ -150,12 +146,10 @@ class Injector:
         actuator: Actuator | None,
         record: Record,
         observe: Observe | None = None,
-        host: str = "127.0.0.1",
+        rendezvous: Rendezvous | None = None,
         hold_wait: float = HOLD_WAIT,
     ) -> None:
         self.plan = plan
-        self.host = host
-        self.port = 0
         self.token = secrets.token_hex(16)
         self.errors: list[str] = []
         """What went wrong in the injector itself: if there is any, a trial proves nothing."""
@@ -173,15 +167,17 @@ class Injector:
         self._acting = 0
         self._held = 0
         self._moved = time.monotonic()
-        self._connections: set[socket.socket] = set()
-        self._server: socket.socket | None = None
+        self._shared = rendezvous
+        self._rendezvous = rendezvous or Rendezvous()
+        self._stack = ExitStack()
 
     # -- life -----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Injector:
-        self._server = socket.create_server((self.host, 0))
-        self.port = self._server.getsockname()[1]
-        threading.Thread(target=self._accept, args=(self._server,), name="injector", daemon=True).start()
+        if self._shared is None:
+            self._stack.enter_context(self._rendezvous)
+        self._rendezvous.add(self)
+        self._stack.callback(self._rendezvous.remove, self)
         return self
 
     def __exit__(
@@ -189,11 +185,15 @@ class Injector:
     ) -> None:
         self._closing.set()
         self.release_all()
-        server, self._server = self._server, None
-        for connection in [*([server] if server else []), *self._open_connections()]:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+        self._stack.close()
+
+    @property
+    def host(self) -> str:
+        return self._rendezvous.host
+
+    @property
+    def port(self) -> int:
+        return self._rendezvous.port
 
     def start_clock(self) -> None:
         """The first driver starts: moments (``at(3s)``) count from here."""
@@ -242,58 +242,27 @@ class Injector:
         """Seconds since the last report or the last action; 0 while one is under way."""
         return 0.0 if self.acting() else time.monotonic() - self._moved
 
-    # -- connections ----------------------------------------------------------------------------------------------
+    # -- what the rendezvous asks (Receiver) ----------------------------------------------------------------------
 
-    def _accept(self, server: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with self._lock:
-                self._connections.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), name="probe", daemon=True).start()
-
-    def _open_connections(self) -> list[socket.socket]:
-        with self._lock:
-            return list(self._connections)
-
-    def _serve(self, connection: socket.socket) -> None:
-        """Answer one probe until it goes. A connection that vanishes is that of a process which was killed."""
-        try:
-            with connection, connection.makefile("rb") as lines, suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                while line := lines.readline(LONGEST):
-                    answer = self._receive(line)
-                    if answer is None or self._closing.is_set():
-                        return  # end of file: nothing goes on without the harness
-                    connection.sendall(answer)
-        except Exception as error:
-            self._went_wrong(f"{type(error).__name__}: {error}")
-        finally:
-            with self._lock:
-                self._connections.discard(connection)
-
-    def _receive(self, line: bytes) -> bytes | None:
-        """The answer to a report; None to close the connection without one."""
-        try:
-            message = read_message(line)
-        except Malformed as error:
-            self._refuse(f"malformed report {error}")
-            return None
-        if not secrets.compare_digest(message.token.encode(), self.token.encode()):
-            self._refuse("wrong token")
-            return None
+    def receive(self, message: Message) -> bytes | None:
+        """The answer to a report; None once the trial has ended."""
         self._moved = time.monotonic()
         event = message.fields.get("event")
         if event is not None:
             self._note(str(event), message.fields)
-            return GO_ON
-        return self._point(message.fields)
+            answer = GO_ON
+        else:
+            answer = self._point(message.fields)
+        return None if self._closing.is_set() else answer
 
-    def _refuse(self, detail: str) -> None:
+    def refuse(self, detail: str) -> None:
         with self._lock:
             self._record("probe.refused", {"detail": detail})
+
+    def went_wrong(self, error: str) -> None:
+        with self._lock:
+            self.errors.append(error)
+            self._record("injector.error", {"error": error})
 
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
@@ -322,11 +291,6 @@ class Injector:
         with self._lock:
             return any(step.armed is armed for step in self._raising.values())
 
-    def _went_wrong(self, error: str) -> None:
-        with self._lock:
-            self.errors.append(error)
-            self._record("injector.error", {"error": error})
-
     # -- points ---------------------------------------------------------------------------------------------------
 
     def _point(self, fields: Mapping[str, Any]) -> bytes:
@@ -351,7 +315,7 @@ class Injector:
         try:
             return self._observe(point)
         except Exception as error:
-            self._went_wrong(f"observation at {point.get('phase')}: {type(error).__name__}: {error}")
+            self.went_wrong(f"observation at {point.get('phase')}: {type(error).__name__}: {error}")
             return {}
 
     def _matching(self, point: Mapping[str, Any]) -> tuple[list[_Armed], list[_Armed], list[_Awaited]]:

@@ -14,5 +14,14 @@ class UsageError(Exception):
     """Wrong usage or bad input, in one line that names the thing, the value and the fix: exit code 2."""
 
 
+class ObservationError(Exception):
+    """A target or the source could not be observed: one line naming it and what was seen last."""
+
+
 class SinkError(UsageError):
     """The sink's own error, before any fault: its file, its functions, or what they raise."""
+
+
+def one_line(error: BaseException) -> str:
+    """What it says, else what it is."""
+    return " ".join(str(error).split()) or type(error).__name__

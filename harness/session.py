@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..assertions import Guarantee, Workload
-from ..faults import Plan, PlanError, ResolvedPlan, parse_located, resolve
+from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, parse_located, resolve
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
@@ -21,6 +21,7 @@ from .errors import UsageError
 from .jobs import Job, check_job, find_job
 from .run_directories import RUNS, make_writable, new_run_directory
 from .sinks import Sink, SinkProcess, find_sink, shape
+from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
 from .trial.trial import run_trial
@@ -147,6 +148,7 @@ class Session:
         self._stack = ExitStack()
         self._lock = threading.Lock()
         self._environment: Environment | None = None
+        self._rendezvous: Rendezvous | None = None
         self._processes: dict[tuple[Path, int], SinkProcess] = {}
         self._sinks: dict[Path, Sink] = {}
         self._checked: set[tuple[Job, Path, Workload]] = set()
@@ -171,6 +173,14 @@ class Session:
                 self._stack.callback(self._environment.close)
             return self._environment
 
+    def _serving(self) -> Rendezvous:
+        """What the probes of all trials report to; it ends before the environment does."""
+        host = self.environment.injector_host()
+        with self._lock:
+            if self._rendezvous is None:
+                self._rendezvous = self._stack.enter_context(Rendezvous(host))
+            return self._rendezvous
+
     def load(self, name: str) -> Sink:
         """Load a sink by name or path; cached. Raises SinkError or UsageError."""
         path = find_sink(name)
@@ -186,7 +196,7 @@ class Session:
         directory = new_run_directory(self._options.runs, request.directory)
         sink = self.load(request.sink)
         self._check(job, sink, request.workload)
-        self.environment.provide({"kafka", *sink.services} - {"directory"})
+        self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(
             sink=sink,
             job=job,
@@ -203,7 +213,7 @@ class Session:
             readable=request.readable,
         )
         with self._turn:
-            result = run_trial(spec, self.environment, self._process(sink.path), directory)
+            result = run_trial(spec, self.environment, self._process(sink.path), directory, self._serving())
             write_trial(result)
         return result
 

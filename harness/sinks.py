@@ -17,15 +17,11 @@ from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
 from .errors import SinkError, UsageError
+from .targets import targets
 
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
 HOST = Path(__file__).resolve().parent / "sink_host.py"
-APPLICATION = "onceproof-sink"
-"""What sessions of the sink's own process say of themselves in a database (PGAPPNAME of libpq, where the sink gives no
-application_name): they are not the job's."""
-SERVICES = ("kafka", "postgres", "redis", "directory")
 LONGEST_SETTLE = 600.0
-SUPPORTED = ("kafka", "postgres", "directory")
 
 
 @dataclass(frozen=True)
@@ -178,11 +174,7 @@ class SinkProcess:
             host, port = server.getsockname()[:2]
             server.settimeout(self._deadline)
             self._running = self._environment.start_process(
-                ProcessSpec(
-                    (str(HOST), str(self._path), host, str(port), token),
-                    self._log,
-                    variables={"PGAPPNAME": APPLICATION},
-                )
+                ProcessSpec((str(HOST), str(self._path), host, str(port), token), self._log, variables=_variables())
             )
             try:
                 self._connection, _ = server.accept()
@@ -198,6 +190,11 @@ class SinkProcess:
             raise Unavailable("another process answered in the place of the sink's: run again")
 
 
+def _variables() -> dict[str, str]:
+    """By which targets tell the sink's own process from the job."""
+    return {name: value for kind in targets().values() for name, value in kind.variables.items()}
+
+
 def _guarantee(path: Path, value: object) -> Guarantee:
     claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
     if value is None:
@@ -210,12 +207,13 @@ def _guarantee(path: Path, value: object) -> Guarantee:
 
 
 def _services(path: Path, value: object) -> tuple[str, ...]:
+    known = list(targets())
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise SinkError(f'sink {path.name}: SERVICES = {value!r} is not a tuple: write SERVICES = ("postgres",)')
+        raise SinkError(f'sink {path.name}: SERVICES = {value!r} is not a tuple: write SERVICES = ("{known[0]}",)')
     for service in value:
-        if service not in SUPPORTED:
+        if service not in known:
             raise SinkError(
-                f"sink {path.name}: service {service!r} in SERVICES is not known: it has {', '.join(SUPPORTED)}"
+                f"sink {path.name}: service {service!r} in SERVICES is not known: it is one of {', '.join(known)}"
             )
     return tuple(value)
 
@@ -268,6 +266,6 @@ def _functions(path: Path, names: Sequence[str], services: Sequence[str]) -> fro
         )
     if {"write_batch", "attach"} <= found:
         raise SinkError(f"sink {path.name} has both write_batch and attach: keep the one that writes")
-    if "read" not in found and "kafka" not in services:
+    if "read" not in found and not any(targets()[service].read for service in services):
         raise SinkError(f"sink {path.name} has no read(target): without it nobody can tell what a reader sees")
     return found

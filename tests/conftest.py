@@ -12,6 +12,7 @@ from command import Command
 from onceproof.assertions import Guarantee
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.spec import TrialResult
+from trials import SMALL
 
 # Tests send signals to processes that they start: these must not inherit that nohup or a shell had them ignored.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -24,6 +25,7 @@ def trial(session: Session) -> Callable[..., TrialResult]:
     """Runs a trial in the warm environment: ``trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)")``."""
 
     def run(sink: str | Path, plan: str = "", claim: str | None = None, **more: Any) -> TrialResult:
+        more = {"workload": SMALL} | more
         return session.trial(Request(str(sink), plan, Guarantee(claim) if claim else None, **more))
 
     return run

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import pytest
+from onceproof.assertions import Workload
 from onceproof.harness.sinks import find_sink
 from onceproof.harness.trial.spec import TrialResult
 
 Run = Callable[..., TrialResult]
+
+SMALL = Workload(batches=3, rows=96)
+"""What a trial of a test has, unless it says more: enough for a batch before the struck one and one behind it."""
+
+
+def long(*values: object) -> Any:
+    """A case that only ``make test-long`` runs: others of its class are tested anyway."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
 
 EVERY_SINK = (
     "batch.offsets:after",

@@ -10,12 +10,12 @@ KEY, stale.
 
 from __future__ import annotations
 
-import pkgutil
+import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 
 import pyarrow as pa
 
+from ...additions import declared_in
 from ..model import Anomaly, Evidence
 
 Checker = Callable[[pa.Table, pa.Table, Evidence], Anomaly | None]
@@ -23,8 +23,7 @@ Checker = Callable[[pa.Table, pa.Table, Evidence], Anomaly | None]
 
 def checkers() -> Mapping[str, Checker]:
     """The checkers by the kind of anomaly that they find."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-    return {name: import_module(f"{__name__}.{name}").check for name in names}
+    return dict(declared_in(sys.modules[__name__], "check"))
 
 
 def find_anomalies(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> list[Anomaly]:

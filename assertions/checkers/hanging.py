@@ -8,11 +8,6 @@ from ..journal import disturbances
 from ..model import Anomaly, Evidence, Open
 from ._records import SHOWN
 
-HELD_UP = {
-    "kafka": "read_committed readers get nothing behind its first record",
-    "postgres": "its locks and old row versions stay",
-}
-
 
 def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
     """At the settling's deadline no transaction of the job is ongoing or prepared."""
@@ -34,4 +29,4 @@ def _cause(one: Open, evidence: Evidence) -> str:
     what = f"{one.kind} transaction {one.name} was left {one.state}" + (
         f" after {' and '.join(after)}" if after else ""
     )
-    return f"{what}, and no attempt ended it: {HELD_UP.get(one.kind, 'it holds others up')}"
+    return f"{what}, and no attempt ended it: {one.holds_up}"

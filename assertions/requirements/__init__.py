@@ -7,12 +7,13 @@ attempted again that was ended. A new kind is a new file: nothing else names the
 
 from __future__ import annotations
 
-import pkgutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+from ...additions import names_in
 from ..traces import Found, Struck
 
 Check = Callable[[Struck], Found]
@@ -20,7 +21,7 @@ Check = Callable[[Struck], Found]
 
 def kinds() -> Sequence[str]:
     """The names of all kinds."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return names_in(sys.modules[__name__])
 
 
 def check_named(kind: str) -> Check:

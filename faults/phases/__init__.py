@@ -1,1 +1,4 @@
-"""The phases, one file for each family; each file has a tuple ``PHASES``. Adding a file adds its phases."""
+"""The phases, one file for each family: adding a file adds its phases.
+
+Each has a tuple ``PHASES`` and, if a JVM is stopped there, a tuple ``RULES``: how it is stopped (:mod:`..probes.rule`).
+"""

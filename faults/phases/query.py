@@ -1,8 +1,13 @@
-"""The streaming query: once for each run, restarts included."""
+"""The streaming query: once for each run, restarts included.
+
+Query id and run id of every report from the driver are in the name of the stream's thread:
+``stream execution thread for NAME [id = ..., runId = ...]`` (StreamExecution.prettyIdString); the injector reads them.
+"""
 
 from __future__ import annotations
 
 from ..declarations import Phase
+from ..probes.rule import Rule, Spot
 from ._selectors import QUERY
 from ._sweeps import DRIVER
 
@@ -18,5 +23,17 @@ PHASES = (
         source="MicroBatchExecution.runActivatedStream",
         step=10,
         sweep=DRIVER,
+    ),
+)
+
+RULES = (
+    Rule(
+        phase="query.start",
+        edge="before",
+        side="driver",
+        spot=Spot(
+            "{runtime}.MicroBatchExecution", "runActivatedStream(org.apache.spark.sql.classic.SparkSession)", "ENTRY"
+        ),
+        fields={},
     ),
 )

@@ -1,8 +1,19 @@
-"""The sink as the driver sees it: the hand-over of a batch and its global commit."""
+"""The sink as the driver sees it: the hand-over of a batch and, within it, a V2 sink's global commit.
+
+A V1 sink (foreachBatch, files) takes a batch by Sink.addBatch; for a V2 sink the hand-over reaches from the writer
+factory to the end of MicroBatchWrite.commit. Rules on one spot run in the order of the file: at the end of a V2 commit,
+sink.commit:after comes before sink.write:after.
+
+A sink's addBatch may call the one that it overrides, or another sink's: the outermost of a thread is the hand-over.
+
+A rule on an interface makes Byteman look into the ancestry of every class that is loaded, which costs a driver's start
+0.7 s: Spark's own V1 sinks are named, and the rule on the interface is for sinks of which nothing is known.
+"""
 
 from __future__ import annotations
 
 from ..declarations import Phase
+from ..probes.rule import Rule, Spot
 from ._selectors import BATCH, QUERY
 from ._sweeps import DRIVER
 
@@ -32,4 +43,35 @@ PHASES = (
         step=70,
         sweep=DRIVER,
     ),
+)
+
+_V2 = "org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite"
+_COMMIT = "commit(org.apache.spark.sql.connector.write.WriterCommitMessage[])"
+_FACTORY = "createBatchWriterFactory(org.apache.spark.sql.connector.write.PhysicalWriteInfo)"
+_V1 = "org.apache.spark.sql.execution.streaming.Sink"
+_ADD = "addBatch(long,org.apache.spark.sql.Dataset)"
+_CHANGES = ("increment", "decrement")
+_EPOCH = {"batch": "$0.epochId"}
+
+
+def _v1(class_name: str, variant: str, *, interface: bool = False) -> tuple[Rule, Rule]:
+    batch = {"batch": "$1"}
+    begins, ends = (Spot(class_name, _ADD, at, interface) for at in ("ENTRY", "EXIT"))
+    deeper, higher = (
+        f"n:int = {change}Counter(java.lang.Thread.currentThread())" for change in ("increment", "decrement")
+    )
+    return (
+        Rule("sink.write", "before", "driver", begins, batch, (deeper,), "n == 1", variant, any_sink=interface),
+        Rule("sink.write", "after", "driver", ends, batch, (higher,), "n == 0", variant, any_sink=interface),
+    )
+
+
+RULES = (
+    *_v1(_V1, "any V1 sink", interface=True),
+    *_v1("org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink", "foreachBatch"),
+    *_v1("{sinks}.FileStreamSink", "files"),
+    Rule("sink.write", "before", "driver", Spot(_V2, _FACTORY, "ENTRY"), _EPOCH, variant="V2"),
+    Rule("sink.commit", "before", "driver", Spot(_V2, _COMMIT, "ENTRY"), _EPOCH),
+    Rule("sink.commit", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH),
+    Rule("sink.write", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH, variant="V2"),
 )

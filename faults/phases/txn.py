@@ -1,8 +1,13 @@
-"""Kafka transactions, in the broker that coordinates them: the job's on its target, never the workload's."""
+"""Kafka transactions, in the broker that coordinates them: the job's on its target, never the workload's.
+
+addTxnMarkersToSend is called once PREPARE_COMMIT (or PREPARE_ABORT) is durable in the transaction log and before a
+marker is sent; also by a coordinator that found such a state when it loaded its partition of the log.
+"""
 
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase
+from ..probes.rule import Rule, Spot
 from ._sweeps import BROKER
 
 TRANSACTIONAL_ID = Parameter("transactional_id", "text", "the producer's transactional.id")
@@ -20,5 +25,15 @@ PHASES = (
         source="TransactionMarkerChannelManager.addTxnMarkersToSend",
         step=90,
         sweep=BROKER,
+    ),
+)
+
+RULES = (
+    Rule(
+        phase="txn.prepare",
+        edge="after",
+        side="broker",
+        spot=Spot("kafka.coordinator.transaction.TransactionMarkerChannelManager", "addTxnMarkersToSend", "ENTRY"),
+        fields={"result": "$2.toString().toLowerCase()", "transactional_id": "$3.transactionalId()"},
     ),
 )

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Collection
-from importlib import import_module
+from functools import cache
 
-from . import phases as declared
+from ...additions import modules_in
+from .. import phases as families
 from .rule import Injection, Rule, Side, render
 
 ALWAYS = frozenset(
@@ -35,13 +35,10 @@ _PACKAGES = {
 """Packages by Spark's feature release; all else that the rules name is the same in 4.0.0, 4.1.3 and 4.2.0."""
 
 
-def _declared() -> tuple[Rule, ...]:
-    modules = sorted(module.name for module in pkgutil.iter_modules(declared.__path__))
-    return tuple(rule for name in modules for rule in import_module(f"{declared.__name__}.{name}").RULES)
-
-
-RULES: tuple[Rule, ...] = _declared()
-"""Every rule that there is."""
+@cache
+def every_rule() -> tuple[Rule, ...]:
+    """The rules of all families of phases, each in the order of its file."""
+    return tuple(rule for _, family in modules_in(families) for rule in getattr(family, "RULES", ()))
 
 
 def rules(
@@ -68,8 +65,8 @@ def rules(
     if any(phase == "task.row" for phase, _ in wanted) and side == "executor" and not rows:
         raise ValueError("task.row is reported for given rows only: rows is empty")
     injection = Injection(host, port, token, tuple(sorted(rows)), gate if side == "broker" else None)
-    chosen = [rule for rule in RULES if rule.side == side and _serves(rule, wanted) and rule.any_sink != (not any_sink)]
-    return "\n".join(render(rule, packages, injection) for rule in chosen)
+    chosen = [rule for rule in every_rule() if rule.side == side and _serves(rule, wanted)]
+    return "\n".join(render(rule, packages, injection) for rule in chosen if rule.any_sink != (not any_sink))
 
 
 def _packages(spark_version: str) -> dict[str, str]:
@@ -80,7 +77,7 @@ def _packages(spark_version: str) -> dict[str, str]:
 
 
 def _points(phases: Collection[str | tuple[str, str | None]]) -> frozenset[tuple[str, str | None]]:
-    known = {(str(rule.phase), rule.edge) for rule in RULES if rule.phase}
+    known = {(str(rule.phase), rule.edge) for rule in every_rule() if rule.phase}
     found: set[tuple[str, str | None]] = set()
     for asked in phases:
         points = {point for point in known if point == asked or point[0] == asked}

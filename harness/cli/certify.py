@@ -17,9 +17,9 @@ from ..certification.points import Profile
 from ..certification.roles import check_batch
 from ..certification.settings import Settings, load_settings, save_settings
 from ..certification.space import check_points
+from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
-from ..reports.sweep import SweepReport
 from ..run_directories import new_run_directory
 from ..session import Session
 from ..sinks import find_sink, shape

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from ...assertions import Outcome, judge, load, verdict_as_json
-from ..certification.certificate import Certificate, certificate_text
+from ...assertions import Guarantee, Outcome, judge, load
+from ..certification.certificate import Certificate
 from ..certification.rejudge import rejudge, stored_certificate
+from ..console.sweep import SweepReport
+from ..console.trial import print_verdict
 from ..errors import UsageError
-from ..reports.sweep import SweepReport
-from ..reports.trial import print_verdict
+from ..reports import Report, StoredTrial, report_named, reports, written
+from ..trial.record import TRIAL
 from .options import Json
 from .options import claim as claim_of
 from .run import EXIT
@@ -30,42 +33,57 @@ def check(
     /,
     *,
     claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the one of the run")] = None,
+    report: Annotated[str | None, Parameter(help=f"print this report: {', '.join(reports())}")] = None,
     json: Json = False,
 ) -> int:
     """Judge a stored run again from its run directory, without Spark or Kafka; gives the same verdict.
 
     On the directory of a certification every point is judged again, and the certificate with them.
 
-    Example:
+    Examples:
 
         onceproof check .onceproof/runs/20260101-120000-1a2b3c
+
+        onceproof check .onceproof/runs/20260101-120000-1a2b3c --report markdown
     """
-    chosen = claim_of(claim)
+    chosen, wanted = claim_of(claim), _wanted(report, json)
     try:
-        certificate = stored_certificate(run)
-        if certificate is not None and chosen is not None:
-            raise UsageError("check --claim takes a run directory, not that of a sweep: certify with --claim instead")
-        if certificate is not None:
-            return _check_certificate(certificate, run, json)
-        evidence = load(run)
+        result = _judged(run, chosen)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    verdict = judge(replace(evidence, claim=chosen) if chosen else evidence)
-    if json:
-        print(
-            json_module.dumps(
-                {**verdict_as_json(verdict), "run_directory": str(run.resolve())}, indent=2, ensure_ascii=False
-            )
-        )
+    if wanted is not None:
+        print(written(wanted, result))
+    elif isinstance(result, Certificate):
+        SweepReport(Console()).summary(result)
     else:
-        print_verdict(verdict)
-    return EXIT[verdict.outcome]
+        print_verdict(result.verdict)
+    return EXIT[Outcome(result.verdict) if isinstance(result, Certificate) else result.verdict.outcome]
 
 
-def _check_certificate(stored: Certificate, directory: Path, json: bool) -> int:
-    certificate = rejudge(stored, directory.resolve())
-    if json:
-        print(certificate_text(certificate))
-    else:
-        SweepReport(Console()).summary(certificate)
-    return EXIT[Outcome(certificate.verdict)]
+def _wanted(name: str | None, json: bool) -> Report | None:
+    """The report that was asked for; None is what ``run`` and ``certify`` print. Raises UsageError."""
+    if json and name not in (None, "json"):
+        raise UsageError(f"--json is the same as --report json: leave it out, or --report {name}")
+    name = "json" if json else name
+    return None if name is None else report_named(name)
+
+
+def _judged(directory: Path, claim: Guarantee | None) -> StoredTrial | Certificate:
+    """Raises UsageError, and ValueError for a run directory that is damaged."""
+    certificate = stored_certificate(directory)
+    if certificate is None:
+        evidence = load(directory)
+        verdict = judge(replace(evidence, claim=claim) if claim else evidence)
+        return StoredTrial(verdict, directory.resolve(), _about(directory))
+    if claim is not None:
+        raise UsageError("check --claim takes a run directory, not that of a sweep: certify with --claim instead")
+    return rejudge(certificate, directory.resolve())
+
+
+def _about(directory: Path) -> Mapping[str, Any]:
+    """The trial's own document, empty if it is not there or cannot be read: nothing of it is judged."""
+    try:
+        found = json_module.loads((directory / TRIAL).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

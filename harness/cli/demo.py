@@ -14,9 +14,9 @@ from rich.console import Console
 
 from ..certification.certificate import Certificate, certificate_as_json
 from ..certification.certify import Wanted, certify
+from ..console.side_by_side import side_by_side
+from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE
-from ..reports.side_by_side import side_by_side
-from ..reports.sweep import SweepReport
 from ..run_directories import RUNS, new_run_directory
 from ..session import EnvironmentOptions, Request, Session
 from .options import COUNT, EnvName, Json

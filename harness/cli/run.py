@@ -10,9 +10,9 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...assertions import Outcome
+from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
-from ..reports.trial import print_trial
 from ..session import Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ...assertions import Glimpse
-from ...assertions.kafka import ObservationError
-from ...faults import Injector
+from ...faults import PHASES, Injector, Rendezvous
 from ...faults.probes import PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
+from ..errors import ObservationError
 from . import checkpoint
 from .actuator import TrialActuator
 from .arrange import Resources, input_committed
@@ -50,26 +50,28 @@ def act(
     journal: Journal,
     directory: Path,
     arranged: Future[Any],
+    rendezvous: Rendezvous,
     settler: Settler | None = None,
 ) -> Acted:
     """Run the job to its end under the plan; no driver runs any more when this returns or raises.
 
-    The driver's start does not wait for the input: its query does, until ``arranged`` is done. With a ``settler`` the
-    target is read while the job is under way.
+    The driver's start does not wait for the input: its query does, until ``arranged`` is done. Probes report by
+    ``rendezvous``. With a ``settler`` the target is read while the job is under way.
     """
     progress = TrialProgress(spec.plan)
     progress.wait_for_input(arranged)
     watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
     record = _recorder(journal, progress, watch)
     actuator = TrialActuator(environment, record, _worker_of(journal))
-    observe, host = _observer(resources, arranged, watch), environment.injector_host()
+    observe = _observer(resources, arranged, watch)
     with ExitStack() as stack:
-        injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, host=host))
+        injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, rendezvous=rendezvous))
         progress.injector = injector
         point = ProbePoint(injector.host, injector.port, injector.token)
         if spec.resolved.broker_phases:
             arranged.result()
-            environment.arm_brokers(_rules(spec, environment, point, "broker"), point)
+            stack.enter_context(rendezvous.brokers_of(injector))
+            _arm_brokers(environment, rendezvous)
             stack.callback(environment.arm_brokers, None, None)
         stack.callback(actuator.heal, spec.deadline)  # before brokers are disarmed, which may restart them
         starter = _Starter(spec, environment, resources, point, directory)
@@ -156,7 +158,7 @@ class _Starter:
             *("--topic", self.resources.source),
             *("--checkpoint", str(self.resources.checkpoint)),
             *("--sink", str(self.sink)),
-            *("--target", json.dumps(self.resources.targets["job"])),
+            *("--target", json.dumps(self.resources.namespaces["job"])),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
         )
 
@@ -171,6 +173,23 @@ class _Starter:
         return variables
 
 
+def _arm_brokers(environment: Environment, rendezvous: Rendezvous) -> None:
+    """Have brokers report every phase of theirs: the rules are the same for all trials of an environment, so that
+    brokers are restarted for the first one only."""
+    point = ProbePoint(rendezvous.host, rendezvous.port, rendezvous.brokers_token)
+    phases = [phase.name for phase in PHASES if phase.where == "broker"]
+    text = rules(
+        phases,
+        "broker",
+        spark_version=environment.versions()["spark"],
+        host=point.host,
+        port=point.port,
+        token=point.token,
+        gate=str(environment.broker_gate()),
+    )
+    environment.arm_brokers(text, point)
+
+
 def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side: Side) -> str:
     shape = spec.resolved.shape
     return rules(
@@ -182,16 +201,15 @@ def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side
         token=injector.token,
         rows=spec.resolved.rows,
         any_sink=not (shape.foreach_batch or shape.file or shape.v2),
-        gate=str(environment.broker_gate()) if side == "broker" else None,
     )
 
 
 def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
-    """What the rules of one side have to report; ``task.worker`` says which Python worker serves a task."""
+    """What the rules of driver or executor have to report; ``task.worker`` says which Python worker serves a task."""
     resolved = spec.resolved
-    points = {"driver": resolved.driver_points, "executor": resolved.executor_points, "broker": resolved.broker_points}
+    points = resolved.driver_points if side == "driver" else resolved.executor_points
     targets = {action.target for fault in spec.plan.faults for action in fault.actions}
-    return [*sorted(points[side]), *(["task.worker"] if side == "executor" and "worker" in targets else [])]
+    return [*sorted(points), *(["task.worker"] if side == "executor" and "worker" in targets else [])]
 
 
 def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None) -> Any:

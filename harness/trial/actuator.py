@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ...assertions.kafka import ObservationError, transaction_coordinator
 from ..environments.base import Driver, EffectError, Environment
+from ..errors import ObservationError
+from ..kafka_transactions import transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
 from .network import Cut, Network, Record
 from .supervisor import Supervisor

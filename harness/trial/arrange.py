@@ -1,98 +1,56 @@
-"""A trial's own topics, database, checkpoint and directory."""
+"""A trial's own source topic, targets, checkpoint and directory."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
-from ...assertions import kafka, postgres
 from ..environments.base import Environment, Side
+from ..kafka_topics import create_topics, end_offsets
 from ..sinks import Sink
+from ..targets import SIDES, Site, targets
 from . import checkpoint
+from .targets import Targets
 
 
 @dataclass(frozen=True)
 class Resources:
-    """``targets`` holds the ``target`` that the sink's functions get, rendered for each side."""
+    """``kafka`` are the bootstrap servers of the source topic ``source`` for the harness. ``namespaces`` hold the
+    ``target`` that the sink's functions get, rendered for each side."""
 
     name: str
     source: str
-    topic: str | None
-    database: str | None
-    checkpoint: Path
-    targets: dict[Side, dict[str, Any]]
     kafka: str
-    """Bootstrap servers for the harness."""
-    postgres: str | None
-    """Connection string of the superuser for the harness, on the maintenance database."""
-
-    @property
-    def topics(self) -> list[str]:
-        """The target's topics."""
-        return [self.topic] if self.topic else []
+    checkpoint: Path
+    targets: Targets
+    namespaces: Mapping[Side, Mapping[str, Any]]
 
 
 def input_committed(resources: Resources) -> bool:
-    """Whether the job's checkpoint has committed the source up to its end."""
+    """Whether the job's checkpoint has committed the source up to its end. Raises ObservationError."""
     committed = checkpoint.committed(resources.checkpoint)
     if not committed:
         return False
-    return checkpoint.end_offsets(resources.checkpoint, committed[-1]) == kafka.end_offsets(
-        resources.kafka, resources.source
-    )
-
-
-def remove(resources: Resources) -> None:
-    """Remove the trial's database, with all that still holds it."""
-    if resources.database and resources.postgres:
-        postgres.drop_database(resources.postgres, resources.database)
+    return checkpoint.end_offsets(resources.checkpoint, committed[-1]) == end_offsets(resources.kafka, resources.source)
 
 
 def arrange(sink: Sink, partitions: int, environment: Environment) -> Resources:
-    """Make what the trial needs, empty; :func:`remove` removes it."""
+    """Make what the trial needs, empty; :meth:`Targets.drop` removes a target. Raises ObservationError."""
     name = f"t{secrets.token_hex(5)}"
-    harness = environment.addresses("harness")
-    assert harness.kafka is not None
-    source, topic = f"{name}_in", f"{name}_out" if "kafka" in sink.services else None
-    topics = {source: partitions} | ({topic: partitions} if topic else {})
-    kafka.create_topics(harness.kafka, topics)
-    shared = environment.shared_directory(name)
+    source, shared = f"{name}_in", environment.shared_directory(name)
+    site = Site(name, partitions, shared, {side: environment.addresses(side) for side in SIDES})
+    create_topics(site.address("kafka"), {source: partitions})
+    made = Targets(site, {name: kind for name, kind in targets().items() if name in sink.services})
     place = shared / "checkpoint"
-    directory = shared / "target"
-    if "directory" in sink.services:
-        directory.mkdir()
-    database = name if "postgres" in sink.services else None
-    if database:
-        assert harness.postgres is not None
-        postgres.create_database(harness.postgres, database)  # last: what comes before may fail
+    fields = made.create()  # last: what comes before may fail
     return Resources(
         name=name,
         source=source,
-        topic=topic,
-        database=database,
+        kafka=site.address("kafka"),
         checkpoint=place,
-        targets={side: _target(environment, side, sink, name, topic, place, directory) for side in ("job", "harness")},
-        kafka=harness.kafka,
-        postgres=harness.postgres,
+        targets=made,
+        namespaces={side: {"name": name, **fields[side], "checkpoint": str(place)} for side in SIDES},
     )
-
-
-def _target(
-    environment: Environment, side: Side, sink: Sink, name: str, topic: str | None, place: Path, directory: Path
-) -> dict[str, Any]:
-    addresses = environment.addresses(side)
-    wanted = sink.services
-    database = addresses.postgres and psycopg.conninfo.make_conninfo(addresses.postgres, dbname=name)
-    return {
-        "name": name,
-        "kafka": addresses.kafka if "kafka" in wanted else None,
-        "topic": topic,
-        "postgres": database if "postgres" in wanted else None,
-        "redis": addresses.redis if "redis" in wanted else None,
-        "directory": str(directory) if "directory" in wanted else None,
-        "checkpoint": str(place),
-    }

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import psycopg
 import pyarrow as pa
 
-from ...assertions import Open, Reading, RowError, Settlement, kafka, postgres, rows_of_json, to_table, truth_schema
+from ...assertions import Open, Reading, RowError, Settlement, to_table, truth_schema
 from ...faults import action_named
 from ..environments.base import Environment
-from ..errors import SinkError
-from ..sinks import APPLICATION, SinkProcess
+from ..errors import ObservationError, SinkError, one_line
+from ..sinks import SinkProcess
 from .arrange import Resources, input_committed
 from .journal import Journal
 from .spec import TrialSpec
@@ -29,10 +28,10 @@ APART = 0.3
 POLL = 0.05
 
 READ = 30.0
-"""Seconds to read a topic."""
+"""Seconds for a reading of a sink that leaves it to its target."""
+
 SESSION_SECONDS = 1.0
 """How long sessions may take to end behind the job's processes before the sink's own process is taken for theirs."""
-
 
 CLIENT_SECONDS = 60.0
 """default.api.timeout.ms of Kafka's clients: so long may one that lost its broker take to find another."""
@@ -43,10 +42,6 @@ def settle_seconds(spec: TrialSpec) -> float:
     actions = [action for fault in spec.plan.faults for action in fault.actions]
     lost = any(action.target in action_named(action.name).takes_broker_away for action in actions)
     return spec.settle_deadline + (CLIENT_SECONDS if lost else 0.0)
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -92,34 +87,36 @@ class Settler:
         return [first, self._reading(2)]
 
     def raw(self) -> dict[str, int]:
-        """Rows as they lie in the trial's database (tables with the key's first column) and, of a sink that reads them
-        itself, records of its topic. Raises ObservationError, psycopg.Error."""
-        found: dict[str, int] = {}
-        if self.resources.database and self.resources.postgres:
-            column = self.spec.job.expectation(self.spec.sink).identity[0]
-            counted = postgres.count_rows(self.resources.postgres, self.resources.database, column)
-            found |= {f"table {name}": rows for name, rows in counted.items()}
-        if self.resources.topic and "read" in self.spec.sink.functions:
-            records = kafka.read_topic(self.resources.kafka, self.resources.topic, "read_committed", READ)
-            found["topic"] = len(records)
-        return found
+        """Rows as they lie in the targets, by their place. Raises ObservationError."""
+        column = self.spec.job.expectation(self.spec.sink).identity[0]
+        return self.resources.targets.raw(column, self._read_by_sink)
+
+    def unsettled(self) -> list[str]:
+        """Why readers do not get all that was written, one sentence each. Raises ObservationError."""
+        return self.resources.targets.unsettled()
+
+    def open(self, settled: bool) -> list[Open]:
+        """Open transactions; see :meth:`.targets.Targets.open`. Raises ObservationError."""
+        return self.resources.targets.open(settled)
 
     def _look(self, finished: bool, waited: float) -> tuple[list[str], list[Open]]:
         """What is not quiet yet, and what is open. A service that does not answer may do so later."""
         try:
-            sessions = self._sessions()
-            unmet = self._unmet(finished) + sessions
+            unmet = self._unmet(finished)  # first: what a process does before it ends has to be seen below
+            sessions = self.resources.targets.sessions()
+            unsettled, opened = self.resources.targets.unrest()
+            unmet += unsettled + sessions
             if sessions and unmet == sessions and waited > SESSION_SECONDS:
                 # The job is gone: they may be connections that prepare or read keeps open under a name of its own.
                 self.sink_process.close()
-            return unmet, self._open()
-        except (kafka.ObservationError, psycopg.Error) as error:
+            return unmet, opened
+        except ObservationError as error:
             return [f"a service did not answer: {one_line(error)}"], []
 
     def _input_committed(self, unmet: list[str]) -> bool:
         try:
             return input_committed(self.resources)
-        except kafka.ObservationError as error:
+        except ObservationError as error:
             unmet.append(f"the source's end is not known: {one_line(error)}")
             return False
 
@@ -131,56 +128,21 @@ class Settler:
             f"process {process} of the job still runs"
             for process in self.environment.job_processes(self.resources.name)
         ]
-        unmet += [] if self.open_in_kafka() else self.unstable()
         return unmet
-
-    def _sessions(self) -> list[str]:
-        """Sessions in the trial's database that are not known to be of the sink's prepare and read."""
-        if not self.resources.database or not self.resources.postgres:
-            return []
-        found = postgres.sessions(self.resources.postgres, self.resources.database, besides=APPLICATION)
-        return [f"{session} is still open in the database" for session in found]
-
-    def unstable(self) -> list[str]:
-        """The trial's topics whose end a read_committed reader cannot reach, one sentence each."""
-        return [
-            f"the last stable offset of {topic} is below its end"
-            for topic in self.resources.topics
-            if not kafka.stable(self.resources.kafka, topic)
-        ]
-
-    def _open(self) -> list[Open]:
-        return self.open_in_kafka() + self.prepared()
-
-    def prepared(self) -> list[Open]:
-        """Prepared transactions of the trial's database."""
-        if not (self.resources.database and self.resources.postgres):
-            return []
-        return postgres.prepared_transactions(self.resources.postgres, self.resources.database)
-
-    def open_in_kafka(self) -> list[Open]:
-        """Open transactions that hold records of the trial's topics back."""
-        return kafka.open_transactions(self.resources.kafka, self.resources.topics) if self.resources.topics else []
 
     def _aborted(self, item: Open) -> Open:
         """``item`` once it is aborted; with the reason, if it cannot be."""
         try:
-            self._abort(item)
-        except (kafka.ObservationError, psycopg.Error) as error:
+            self.resources.targets.abort(item)
+        except ObservationError as error:
             detail = f"it could not be aborted: {one_line(error)}"
             return replace(item, detail=f"{item.detail}; {detail}" if item.detail else detail)
         return item
 
-    def _abort(self, item: Open) -> None:
-        if item.kind == "kafka":
-            kafka.abort_transaction(self.resources.kafka, item)
-        elif self.resources.postgres:
-            postgres.rollback_prepared(self.resources.postgres, str(self.resources.database), item.name)
-
     def _reading(self, number: int) -> Reading:
         try:
             reading = Reading(self.rows())
-        except (SinkError, RowError, kafka.ObservationError, psycopg.Error) as error:
+        except (SinkError, RowError, ObservationError) as error:
             reading = Reading(None, one_line(error))
         rows = None if reading.rows is None else reading.rows.num_rows
         fields = {"number": number, "at": "the end", "rows": rows, "error": reading.error}
@@ -192,11 +154,13 @@ class Settler:
 
         Raises SinkError, RowError, ObservationError.
         """
-        if "read" in self.spec.sink.functions:
-            return to_table(self.sink_process.read(self.resources.targets["harness"], deadline), self._schema)
-        assert self.resources.topic is not None
-        records = kafka.read_topic(self.resources.kafka, self.resources.topic, "read_committed", deadline or READ)
-        return rows_of_json(records, self._schema)
+        if not self._read_by_sink:
+            return self.resources.targets.read(self._schema, deadline or READ)
+        return to_table(self.sink_process.read(self.resources.namespaces["harness"], deadline), self._schema)
+
+    @property
+    def _read_by_sink(self) -> bool:
+        return "read" in self.spec.sink.functions
 
     @cached_property
     def _schema(self) -> pa.Schema:

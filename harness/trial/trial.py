@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pyarrow as pa
 
 from ...assertions import (
@@ -18,24 +17,23 @@ from ...assertions import (
     FaultRecord,
     Reading,
     Settlement,
-    SourceError,
     Verdict,
     input_table,
     judge,
     save,
     truth,
 )
-from ...assertions.kafka import ObservationError
-from ...assertions.source import write_workload
+from ...faults import Rendezvous
 from ..environments.base import Environment, Unavailable
-from ..errors import SinkError
+from ..errors import ObservationError, SinkError, one_line
 from ..sinks import SinkProcess
 from . import checkpoint
 from .act import Acted, act
-from .arrange import Resources, arrange, remove
+from .arrange import Resources, arrange
 from .fault_records import fault_records
 from .journal import Journal
-from .settle import Settler, one_line
+from .settle import Settler
+from .source import SourceError, write_workload
 from .spec import TrialResult, TrialSpec
 from .timings import stages
 
@@ -54,27 +52,35 @@ class Stopwatch:
         self.seconds[name] = round(self._clock() - start, 3)
 
 
-def run_trial(spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path) -> TrialResult:
+def run_trial(
+    spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path, rendezvous: Rendezvous
+) -> TrialResult:
     """Run a job once through its plan and judge it.
 
-    ``directory`` is the run directory and exists; all that the judgement is made of is kept there.
+    ``directory`` is the run directory and exists; all that the judgement is made of is kept there. ``rendezvous`` is
+    the environment's, which probes report to.
     Raises SinkError for the sink's own error before any fault, Unavailable for the environment's.
     """
     start = time.monotonic()
     try:
-        return _run(spec, environment, sink_process, directory, start)
-    except (SourceError, ObservationError, psycopg.Error) as error:
+        return _run(spec, environment, sink_process, directory, rendezvous, start)
+    except (SourceError, ObservationError) as error:
         parts = "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures(start))
         raise Unavailable(f"{parts}{one_line(error)}; see {directory / 'logs'}") from error
 
 
 def _run(
-    spec: TrialSpec, environment: Environment, sink_process: SinkProcess, directory: Path, start: float
+    spec: TrialSpec,
+    environment: Environment,
+    sink_process: SinkProcess,
+    directory: Path,
+    rendezvous: Rendezvous,
+    start: float,
 ) -> TrialResult:
     faults = fault_records(spec.plan)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(directory / "journal.jsonl"))
-        trial = _Trial(spec, environment, sink_process, directory, start, journal, stack)
+        trial = _Trial(spec, environment, sink_process, directory, rendezvous, start, journal, stack)
         evidence, verdict = trial.run(faults)
         events = journal.events()
     timings, versions = stages(trial.watch.seconds, events), environment.versions()
@@ -109,6 +115,7 @@ class _Trial:
     environment: Environment
     sink_process: SinkProcess
     directory: Path
+    rendezvous: Rendezvous
     start: float
     journal: Journal
     stack: ExitStack
@@ -125,7 +132,7 @@ class _Trial:
         _raise_own_read_error(acted, arranged.unreadable, settled.readings, settled.broken, self.directory)
         evidence, verdict = self._judge(arranged.resources, acks, acted, settled, faults)
         if "cleanup" in self.spec.sink.functions:
-            target = arranged.resources.targets["harness"]
+            target = arranged.resources.namespaces["harness"]
             _warned(self.warnings, "the sink's cleanup failed", self.sink_process.call, "cleanup", target)
         return evidence, verdict
 
@@ -133,7 +140,8 @@ class _Trial:
         spec = self.spec
         with self.watch.stage("arrange"):
             resources = arrange(spec.sink, spec.workload.partitions, self.environment)
-            self._at_end("the trial's database was not removed", remove, resources)
+            for kind in resources.targets.kinds:
+                self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)
             unreadable = _prepare(spec, resources, self.sink_process)
             pool = self.stack.enter_context(ThreadPoolExecutor(1))
             writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)
@@ -143,7 +151,9 @@ class _Trial:
         spec, watching = self.spec, settler if self.spec.watch else None
         with self.watch.stage("act"):
             resources, writing = arranged.resources, arranged.writing
-            acted = act(spec, self.environment, resources, self.journal, self.directory, writing, watching)
+            acted = act(
+                spec, self.environment, resources, self.journal, self.directory, writing, self.rendezvous, watching
+            )
             acks = writing.result()
         _raise_own_error(spec, acted, self._failures(), self.directory)
         return acted, acks
@@ -204,14 +214,14 @@ def _warned(warnings: list[str], what: str, call: Callable[..., None], *argument
 def _raw(settler: Settler, warnings: list[str]) -> dict[str, int]:
     try:
         return settler.raw()
-    except (ObservationError, psycopg.Error) as error:
+    except ObservationError as error:
         warnings.append(f"the rows that lie in the target were not counted: {one_line(error)}")
         return {}
 
 
 def _prepare(spec: TrialSpec, resources: Resources, sink_process: SinkProcess) -> str | None:
     """Call the sink's prepare and see that the target is empty; returns why it could not be read yet, if so."""
-    target = resources.targets["harness"]
+    target = resources.namespaces["harness"]
     if "prepare" in spec.sink.functions:
         sink_process.call("prepare", target)
     if "read" not in spec.sink.functions:

@@ -15,18 +15,19 @@ from typing import Any
 import pyarrow as pa
 
 from ...assertions import Glimpse, Open
+from ..errors import one_line
 from ..runtime.waiting import WaitTimeout, wait_for
 from . import checkpoint
 from .journal import Journal
 from .progress import TrialProgress
-from .settle import Settler, one_line
+from .settle import Settler
 
-MARKERS = 5.0
-"""Seconds that the brokers have to end a transaction after the engine has recorded the batch: they write its markers
-on their own time."""
+SETTLED = 5.0
+"""Seconds that a target has after the engine has recorded the batch, until readers get it: it may end transactions on
+its own time, as brokers do that write the markers of one."""
 
-MARKERS_AGAIN = 0.5
-"""Seconds once they took longer than that: then it is the sink that leaves transactions open."""
+SETTLED_AGAIN = 0.5
+"""Seconds once it took longer than that: then it is the sink that leaves transactions open."""
 
 READ = 10.0
 """Seconds for a reading: a thread of the job is parked meanwhile, and may hold the lock that the reader waits for."""
@@ -52,7 +53,7 @@ class Watch:
     glimpses: list[Glimpse] = field(default_factory=list)
     _struck: list[tuple[Mapping[str, Any], int]] = field(default_factory=list)
     _passed: dict[tuple[object, ...], int] = field(default_factory=dict)
-    _markers: float = MARKERS
+    _patience: float = SETTLED
     _hung: set[str] = field(default_factory=set)
     _incarnation: int = 0
     _state: threading.Lock = field(default_factory=threading.Lock)
@@ -109,20 +110,17 @@ class Watch:
             return None, [], one_line(error)
 
     def _opened(self, ended: bool) -> list[Open]:
-        """Open transactions by name; whether there are any is asked first, because that takes less time.
+        """Open transactions by name; whether readers are held up is asked first, because that takes less time.
 
-        ``ended``: those of the sink must have, up to their markers.
+        ``ended``: those of the sink must have, and soon nobody may be held up any more.
         """
-        quiet = self._markers_are_out() if ended else not self.settler.unstable()
-        return ([] if quiet else self.settler.open_in_kafka()) + self.settler.prepared()
+        return self.settler.open(self._settles() if ended else not self.settler.unsettled())
 
-    def _markers_are_out(self) -> bool:
+    def _settles(self) -> bool:
         try:
-            return wait_for(
-                lambda: not self.settler.unstable(), self._markers, "the markers of transactions", poll=0.02
-            )
+            return wait_for(lambda: not self.settler.unsettled(), self._patience, "the target to settle", poll=0.02)
         except WaitTimeout:
-            self._markers = MARKERS_AGAIN
+            self._patience = SETTLED_AGAIN
             return False
 
     def _keep(self, rows: pa.Table | None, opened: list[Open], error: str | None, at: str, batch: int | None) -> None:

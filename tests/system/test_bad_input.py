@@ -12,6 +12,7 @@ import pytest
 from command import Command, Ended
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.local import LocalOptions
+from trials import long
 
 WHOLE = {
     "GUARANTEE": 'GUARANTEE = "exactly-once"',
@@ -122,7 +123,7 @@ BAD_SINKS = {
     "no GUARANTEE": ({"GUARANTEE": ""}, "has no GUARANTEE"),
     "an unknown GUARANTEE": ({"GUARANTEE": "GUARANTEE = 'twice'"}, "'twice' is unknown: it is one of exactly-once"),
     "an unknown service": ({"SERVICES": "SERVICES = ('mongo',)"}, "'mongo'"),
-    "services as text": ({"SERVICES": "SERVICES = 'postgres'"}, 'SERVICES = ("postgres",)'),
+    "services as text": ({"SERVICES": "SERVICES = 'postgres'"}, 'SERVICES = ("directory",)'),
     "raises at import": ({"GUARANTEE": "raise OSError('no\\nluck')"}, "line 2 failed while it was imported: OSError"),
     "sys.exit at import": ({"GUARANTEE": "sys.exit(0)"}, "exits the process"),
     "os._exit at import": ({"GUARANTEE": "os._exit(0)"}, "ended its process while it was imported (exit code 0)"),
@@ -188,7 +189,10 @@ IN_THE_JOB = {
 }
 
 
-@pytest.mark.parametrize("case", IN_THE_JOB)
+FURTHER = ("os._exit in write", "sys.exit in write", "exits in read")
+
+
+@pytest.mark.parametrize("case", [long(case) if case in FURTHER else case for case in IN_THE_JOB])
 def test_a_sink_that_fails_by_itself_is_bad_input_and_no_verdict(
     onceproof: Command, attached: str, tmp_path: Path, case: str
 ) -> None:

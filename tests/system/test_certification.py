@@ -17,7 +17,7 @@ from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.certification.results import RESULTS
 from onceproof.harness.runtime.waiting import NotYet, wait_for
 from onceproof.harness.session import Request, Session
-from trials import line_of
+from trials import line_of, long
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -43,7 +43,9 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-@pytest.mark.parametrize("sink", FOUND)
+@pytest.mark.parametrize(
+    "sink", [sink if sink in ("ledger_by_attempt", "rewrites_known_batches") else long(sink) for sink in FOUND]
+)
 def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found(
     session: Session, tmp_path: Path, sink: str
 ) -> None:
@@ -65,6 +67,7 @@ def write_batch(df, batch_id, target):
 """
 
 
+@pytest.mark.long
 def test_the_code_of_a_sink_that_lies_in_modules_of_its_directory_is_swept(session: Session, tmp_path: Path) -> None:
     broken = Path(__file__).resolve().parents[2] / "jobs" / "broken" / "ledger_not_atomic.py"
     (tmp_path / "team").mkdir()

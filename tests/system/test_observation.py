@@ -10,19 +10,13 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 from kafka.admin import KafkaAdminClient
-from onceproof.assertions import (
-    Open,
-    SourceError,
-    Workload,
-    committed_rows,
-    encode,
-    kafka,
-    postgres,
-    rows_of_json,
-    same_rows,
-    write_workload,
-)
+from onceproof.assertions import Open, Workload, committed_rows, encode, rows_of_json, same_rows
 from onceproof.harness.environments.base import Environment
+from onceproof.harness.errors import ObservationError
+from onceproof.harness.kafka_topics import create_topics, end_offsets, read_topic, stable, unstable_partitions
+from onceproof.harness.kafka_transactions import abort_transaction, open_transactions
+from onceproof.harness.targets import postgres
+from onceproof.harness.trial.source import SourceError, write_workload
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +38,7 @@ def free_port() -> int:
 @pytest.fixture
 def topic(bootstrap: str) -> str:
     name = f"t-{uuid.uuid4().hex[:8]}"
-    kafka.create_topics(bootstrap, {name: 3})
+    create_topics(bootstrap, {name: 3})
     return name
 
 
@@ -64,12 +58,12 @@ def test_written_workload_lies_at_the_planned_offsets(bootstrap: str, topic: str
     acks = write_workload(bootstrap, topic, workload)
     assert acks.sort_by("id").equals(workload.planned_acks().sort_by("id"))
     last_batch = workload.batch_bounds()[workload.batches - 1]
-    assert kafka.end_offsets(bootstrap, topic, "read_committed") == {p: end for p, (_, end) in last_batch.items()}
+    assert end_offsets(bootstrap, topic, "read_committed") == {p: end for p, (_, end) in last_batch.items()}
 
 
 def test_a_workload_is_written_in_little_time(bootstrap: str, topic: str) -> None:
     write_workload(bootstrap, topic, Workload(seed=1))
-    kafka.create_topics(bootstrap, {f"{topic}-again": 3})
+    create_topics(bootstrap, {f"{topic}-again": 3})
     start = time.monotonic()
     write_workload(bootstrap, f"{topic}-again", Workload(seed=1))
     assert time.monotonic() - start < 4, "0.4 s on an idle machine"
@@ -78,51 +72,51 @@ def test_a_workload_is_written_in_little_time(bootstrap: str, topic: str) -> Non
 def test_aborted_rows_are_read_uncommitted_only(bootstrap: str, topic: str) -> None:
     workload = Workload(seed=1)
     write_workload(bootstrap, topic, workload)
-    committed = {record.value for record in kafka.read_topic(bootstrap, topic, "read_committed")}
-    everything = {record.value for record in kafka.read_topic(bootstrap, topic, "read_uncommitted")}
+    committed = {record.value for record in read_topic(bootstrap, topic, "read_committed")}
+    everything = {record.value for record in read_topic(bootstrap, topic, "read_uncommitted")}
     transactions = list(workload.transactions())
-    seen = rows_of_json(kafka.read_topic(bootstrap, topic, "read_committed"))
+    seen = rows_of_json(read_topic(bootstrap, topic, "read_committed"))
     assert same_rows(seen, committed_rows(workload))
     assert committed == {encode(row) for txn in transactions if txn.commit for _, row in txn.records}
     assert everything == {encode(row) for txn in transactions for _, row in txn.records}
 
 
 def test_an_empty_topic_is_read_as_empty(bootstrap: str, topic: str) -> None:
-    assert kafka.read_topic(bootstrap, topic, "read_committed") == []
-    assert kafka.stable(bootstrap, topic)
+    assert read_topic(bootstrap, topic, "read_committed") == []
+    assert stable(bootstrap, topic)
 
 
 def test_a_topic_that_ends_in_an_aborted_transaction_is_read_to_its_end(bootstrap: str, topic: str) -> None:
     write_workload(bootstrap, topic, Workload(seed=1, partitions=3, batches=1, rows=6))
     start = time.monotonic()
-    assert len(kafka.read_topic(bootstrap, topic, "read_committed")) == 6
+    assert len(read_topic(bootstrap, topic, "read_committed")) == 6
     assert time.monotonic() - start < 5
 
 
 def test_a_missing_topic_is_a_clear_error(bootstrap: str) -> None:
-    with pytest.raises(kafka.ObservationError, match="topic no-such-topic: the brokers do not know it"):
-        kafka.read_topic(bootstrap, "no-such-topic", "read_committed", timeout=5)
+    with pytest.raises(ObservationError, match="topic no-such-topic: the brokers do not know it"):
+        read_topic(bootstrap, "no-such-topic", "read_committed", timeout=5)
 
 
 def test_an_absent_broker_is_a_clear_error() -> None:
     nobody = f"127.0.0.1:{free_port()}"
-    with pytest.raises(kafka.ObservationError, match="topic t: no metadata"):
-        kafka.stable(nobody, "t", timeout=0.5)
-    with pytest.raises(kafka.ObservationError, match="transactions at"):
-        kafka.open_transactions(nobody, ["t"], timeout=0.5)
+    with pytest.raises(ObservationError, match="topic t: no metadata"):
+        stable(nobody, "t", timeout=0.5)
+    with pytest.raises(ObservationError, match="transactions at"):
+        open_transactions(nobody, ["t"], timeout=0.5)
     with pytest.raises(SourceError, match="topic t: init_transactions"):
         write_workload(nobody, "t", Workload(seed=1), timeout=0.5)
 
 
 def test_a_topic_cannot_be_created_twice(bootstrap: str, topic: str) -> None:
-    with pytest.raises(kafka.ObservationError, match=f"topic {topic}: not created: .*already exists"):
-        kafka.create_topics(bootstrap, {topic: 3})
+    with pytest.raises(ObservationError, match=f"topic {topic}: not created: .*already exists"):
+        create_topics(bootstrap, {topic: 3})
 
 
 def test_an_open_transaction_is_found_by_name_and_place(bootstrap: str, topic: str, hanging: str) -> None:
-    assert not kafka.stable(bootstrap, topic)
-    assert kafka.unstable_partitions(bootstrap, topic) == {1: (0, 1)}
-    found = kafka.open_transactions(bootstrap, [topic])
+    assert not stable(bootstrap, topic)
+    assert unstable_partitions(bootstrap, topic) == {1: (0, 1)}
+    found = open_transactions(bootstrap, [topic])
     assert [(one.kind, one.name, one.state, one.detail) for one in found] == [
         ("kafka", hanging, "Ongoing", f"{topic}-1")
     ]
@@ -130,17 +124,17 @@ def test_an_open_transaction_is_found_by_name_and_place(bootstrap: str, topic: s
 
 @pytest.mark.usefixtures("hanging")
 def test_an_open_transaction_on_another_topic_is_nobodys_concern(bootstrap: str, topic: str) -> None:
-    kafka.create_topics(bootstrap, {f"{topic}-other": 1})
-    assert kafka.open_transactions(bootstrap, [f"{topic}-other"]) == []
+    create_topics(bootstrap, {f"{topic}-other": 1})
+    assert open_transactions(bootstrap, [f"{topic}-other"]) == []
 
 
 def test_an_aborted_transaction_holds_nobody_up(bootstrap: str, topic: str, hanging: str) -> None:
-    [transaction] = kafka.open_transactions(bootstrap, [topic])
+    [transaction] = open_transactions(bootstrap, [topic])
     assert transaction.name == hanging
-    kafka.abort_transaction(bootstrap, transaction)
-    assert kafka.open_transactions(bootstrap, [topic]) == []
-    assert kafka.stable(bootstrap, topic)
-    assert kafka.read_topic(bootstrap, topic, "read_committed") == []
+    abort_transaction(bootstrap, transaction)
+    assert open_transactions(bootstrap, [topic]) == []
+    assert stable(bootstrap, topic)
+    assert read_topic(bootstrap, topic, "read_committed") == []
 
 
 def test_a_transaction_that_its_coordinator_forgot_is_aborted_in_its_partition(
@@ -149,17 +143,17 @@ def test_a_transaction_that_its_coordinator_forgot_is_aborted_in_its_partition(
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     producer = admin.describe_transactions([hanging])[hanging].producer_id
     admin.close()
-    kafka.abort_transaction(bootstrap, Open("kafka", f"producer {producer}", "Orphan", f"{topic}-1"))
-    assert kafka.stable(bootstrap, topic)
+    abort_transaction(bootstrap, Open("kafka", f"producer {producer}", "Orphan", f"{topic}-1"))
+    assert stable(bootstrap, topic)
 
 
 def test_what_is_behind_an_open_transaction_is_not_waited_for(bootstrap: str, topic: str, hanging: str) -> None:
-    assert kafka.open_transactions(bootstrap, [topic])[0].name == hanging
+    assert open_transactions(bootstrap, [topic])[0].name == hanging
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"behind", partition=1)
     producer.flush(10)
-    assert kafka.read_topic(bootstrap, topic, "read_committed", timeout=5) == []
-    assert len(kafka.read_topic(bootstrap, topic, "read_uncommitted", timeout=5)) == 2
+    assert read_topic(bootstrap, topic, "read_committed", timeout=5) == []
+    assert len(read_topic(bootstrap, topic, "read_uncommitted", timeout=5)) == 2
 
 
 def test_sessions_of_a_database_are_seen_until_they_end(conninfo: str) -> None:

@@ -20,16 +20,16 @@ import confluent_kafka
 import psutil
 import pyspark
 import pytest
-from onceproof.assertions import kafka
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
-from onceproof.faults.probes.jvm import RULES
+from onceproof.faults.probes.jvm import every_rule
 from onceproof.faults.probes.rule import Side
 from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.driver_start import LEAN_RULES
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
+from onceproof.harness.kafka_topics import create_topics
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SPARK_JARS = str(Path(pyspark.__path__[0]) / "jars" / "*")
@@ -367,7 +367,7 @@ def steps(points: list[dict[str, Any]], batch: int) -> list[str]:
 @pytest.mark.parametrize("side", [*SIDES, "broker"])
 def test_byteman_accepts_every_rule_against_the_classes_of_this_spark_and_broker(side: Side, tmp_path: Path) -> None:
     script = tmp_path / "rules.btm"
-    phases = {str(rule.phase) for rule in RULES if rule.phase and rule.side == side}
+    phases = {str(rule.phase) for rule in every_rule() if rule.phase and rule.side == side}
     with Injector(Plan(), None, Journal().record) as injector:
         script.write_text(script_for(side, phases, injector, tmp_path / "gate"))
     jars = [str(jar) for jar in artifacts().broker_classpath()] if side == "broker" else [SPARK_JARS]
@@ -594,7 +594,7 @@ def committed(bootstrap: str) -> None:
 
 def test_a_broker_reports_prepared_transactions_only_behind_its_gate(armed: LocalEnvironment, journal: Journal) -> None:
     bootstrap = str(armed.addresses("harness").kafka)
-    kafka.create_topics(bootstrap, {"t": 1})
+    create_topics(bootstrap, {"t": 1})
     with Injector(parse("txn.prepare:after[result=abort] -> delay(1m)"), Killer(), journal.record) as injector:
         rules_of_broker = script_for("broker", ["txn.prepare"], injector, armed.broker_gate())
         point = ProbePoint(injector.host, injector.port, injector.token)

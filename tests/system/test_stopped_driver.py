@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from trials import Run, described, landed
+from trials import Run, described, landed, long
 
 
-@pytest.mark.parametrize("step", ["sink.write:before", "sink.write:after"])
+@pytest.mark.parametrize("step", [long("sink.write:before"), "sink.write:after"])
 def test_a_correct_sink_is_exactly_once_when_the_driver_is_told_to_end(trial: Run, step: str) -> None:
     result = trial("postgres_upsert", f"{step}[batch=1] -> stop(driver)")
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)

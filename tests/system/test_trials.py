@@ -9,9 +9,20 @@ import pytest
 from onceproof.harness.certification.certify import Wanted, certify
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import find_sink
-from trials import EVERY_SINK, TWO_PHASE, Run, described, keeps_its_connection, landed, line_of, raises_on_replay
+from trials import (
+    EVERY_SINK,
+    SMALL,
+    TWO_PHASE,
+    Run,
+    described,
+    keeps_its_connection,
+    landed,
+    line_of,
+    long,
+    raises_on_replay,
+)
 
-CORRECT = ["postgres_upsert", "postgres_ledger", "kafka_transactional"]
+CORRECT = [long("postgres_upsert"), long("postgres_ledger"), "kafka_transactional"]
 
 
 @pytest.mark.timeout(900)
@@ -21,7 +32,7 @@ def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
 ) -> None:
     steps = EVERY_SINK + (TWO_PHASE if sink == "kafka_transactional" else ())
     wanted = Wanted(profile="demo", points=",".join(steps), parallel=1)
-    certificate = certify(session, Request(sink), tmp_path / "sweep", wanted)
+    certificate = certify(session, Request(sink, workload=SMALL), tmp_path / "sweep", wanted)
     assert {point.cell[0] for point in certificate.points} == set(steps)
     for point in certificate.points:
         assert (point.verdict, point.guarantee) == ("pass", "exactly-once"), point.reason
@@ -38,6 +49,7 @@ def test_the_kafka_sink_duplicates_the_rows_of_a_replayed_batch(trial: Run) -> N
     assert any("replay by the restarted driver" in cause for cause in duplicated.causes)
 
 
+@pytest.mark.long
 def test_the_kafka_sink_keeps_its_own_claim(trial: Run) -> None:
     result = trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)")
     assert (result.verdict.outcome, result.verdict.exactly_once) == ("pass", "fail")
@@ -50,6 +62,7 @@ def test_a_fault_that_is_never_reached_is_inconclusive(trial: Run) -> None:
     assert result.verdict.guarantee is None
 
 
+@pytest.mark.long
 def test_a_run_without_a_fault_passes_and_says_so(trial: Run) -> None:
     result = trial("postgres_upsert")
     assert result.verdict.outcome == "pass"
@@ -77,7 +90,7 @@ def test_first_task_ended_and_no_other_begun_duplicates_one_partition_of_the_kaf
     assert 0 < duplicated.count < result.verdict.records["batch_sizes"][1]
 
 
-@pytest.mark.parametrize("more", ["", "application_name='ledger'"])
+@pytest.mark.parametrize("more", [long(""), "application_name='ledger'"])
 def test_a_connection_that_prepare_and_read_keep_open_is_not_the_jobs(trial: Run, tmp_path: Path, more: str) -> None:
     sink = tmp_path / "pooled_ledger.py"
     sink.write_text(keeps_its_connection(more))
@@ -107,11 +120,15 @@ BROKEN = {
 """The fault under which each broken sink breaks, and what stands on the line that it names."""
 
 
+OF_A_KIND = ("ledger_before_rows", "commit_in_task", "commit_without_decision")
+"""Those whose way of going wrong another one shows as well."""
+
+
 DEALS = 6
 """So many restarts are tried until one deals the partitions to other tasks."""
 
 
-@pytest.mark.parametrize("sink", BROKEN)
+@pytest.mark.parametrize("sink", [long(sink) if sink in OF_A_KIND else sink for sink in BROKEN])
 def test_a_broken_sink_fails_with_the_anomaly_that_its_file_says(trial: Run, sink: str) -> None:
     plan, text = BROKEN[sink]
     here = f"{sink}.py:{line_of(sink, text)}" if text else ""
@@ -120,15 +137,18 @@ def test_a_broken_sink_fails_with_the_anomaly_that_its_file_says(trial: Run, sin
     assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == flaw_of(sink)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sink", BROKEN)
 def test_a_broken_sink_is_right_when_nothing_fails(trial: Run, sink: str) -> None:
     assert trial(sink).verdict.outcome == "pass"
 
 
+@pytest.mark.long
 def test_a_ledger_by_task_is_right_when_nothing_fails(trial: Run) -> None:
     assert trial("ledger_by_task").verdict.outcome == "pass"
 
 
+@pytest.mark.long
 def test_a_ledger_by_task_skips_and_repeats_where_a_replay_deals_partitions_to_other_tasks(trial: Run) -> None:
     """One task is done, no other has begun. Which task the restart gives a partition to is its own: it is tried until
     they differ."""

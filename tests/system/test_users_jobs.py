@@ -9,7 +9,7 @@ from command import Command
 from onceproof.assertions import Workload, load
 from onceproof.harness.jobs import REFERENCE
 from onceproof.harness.sinks import find_sink
-from trials import Run, described, landed, line_of
+from trials import Run, described, landed, line_of, long
 
 JOB = REFERENCE.read_text()
 FILTERED = JOB.replace('select("row.*")', 'select("row.*").where("value >= 0")')
@@ -23,6 +23,8 @@ COUNTS = JOB.replace(
 COUNTED = "SELECT id, CAST(value * 8 AS BIGINT) AS eighths, CAST(-id AS VARCHAR) AS negative FROM input\n"
 
 SMALL = Workload(batches=2, rows=24)
+FULL = Workload()
+"""Keys come back often in it."""
 SIZES = ("--batches=2", "--rows=24")
 
 APPENDS = """
@@ -43,7 +45,7 @@ def read(target):
 
 @pytest.mark.parametrize(
     ("job", "sql", "anomalies"),
-    [(FILTERED, ALL, ["lost"]), (JOB, EXPECTED, ["phantom"]), (COUNTS, COUNTED, [])],
+    [(FILTERED, ALL, ["lost"]), long(JOB, EXPECTED, ["phantom"]), (COUNTS, COUNTED, [])],
     ids=["a filter in the job only", "a filter in the expectation only", "other columns"],
 )
 def test_a_job_of_ones_own_is_judged_by_its_expectation(
@@ -75,16 +77,19 @@ def written(directory: Path, job: str, sql: str) -> dict[str, Path]:
 
 
 def test_an_upsert_by_key_keeps_the_last_arrival_of_each_key(trial: Run) -> None:
-    result = trial("postgres_latest", "sink.write:after[batch=1] -> kill(driver)")
+    result = trial("postgres_latest", "sink.write:after[batch=1] -> kill(driver)", workload=FULL)
     assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
     assert load(result.directory).expectation.latest == ("key",)
     assert result.verdict.records["expected"] == 96, "the keys of the default workload"
 
 
+@pytest.mark.long
 def test_an_upsert_by_key_with_a_driver_that_wakes_up_late_keeps_the_last_arrival_of_each_key(trial: Run) -> None:
     here = f"line[postgres_latest.py:{line_of('postgres_latest', 'cursor.executemany(')}]"
-    result = trial("postgres_latest", f"{here}[batch=1] -> pause(driver) until batch.commit:after[batch=3]")
+    result = trial(
+        "postgres_latest", f"{here}[batch=1] -> pause(driver) until batch.commit:after[batch=3]", workload=FULL
+    )
     assert result.verdict.outcome == "pass", described(result)
 
 
@@ -96,22 +101,24 @@ def test_an_upsert_by_key_without_the_batchs_number_lets_a_driver_that_wakes_up_
     assert guard in text
     sink.write_text(text.replace(guard, ""))
     line = line_of("postgres_latest", "cursor.executemany(")
-    result = trial(sink, f"line[unguarded.py:{line}][batch=1] -> pause(driver) until batch.commit:after[batch=3]")
+    plan = f"line[unguarded.py:{line}][batch=1] -> pause(driver) until batch.commit:after[batch=3]"
+    result = trial(sink, plan, workload=FULL)
     assert result.verdict.outcome == "fail", described(result)
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stale"]
 
 
 def test_an_upsert_by_key_that_lets_an_older_event_stand_is_found(trial: Run) -> None:
     here = f"line[upsert_older_wins.py:{line_of('upsert_older_wins', 'cursor.executemany(')}]"
-    result = trial("upsert_older_wins", f"{here}[batch=3]#2 -> kill(driver)")
+    result = trial("upsert_older_wins", f"{here}[batch=3]#2 -> kill(driver)", workload=FULL)
     assert result.verdict.outcome == "fail", described(result)
     (stale,) = result.verdict.anomalies
     assert (stale.kind, list(stale.batches)) == ("stale", [3])
     assert "another row of their key arrived later" in stale.causes[0]
 
 
+@pytest.mark.long
 def test_an_upsert_by_key_that_lets_an_older_event_stand_is_right_when_nothing_fails(trial: Run) -> None:
-    assert trial("upsert_older_wins").verdict.outcome == "pass"
+    assert trial("upsert_older_wins", workload=FULL).verdict.outcome == "pass"
 
 
 def test_the_greatest_by_an_order_is_kept_where_the_sink_says_so(trial: Run, tmp_path: Path) -> None:
@@ -122,7 +129,7 @@ def test_the_greatest_by_an_order_is_kept_where_the_sink_says_so(trial: Run, tmp
     right += '\n\ndef by_time(rows):\n    return sorted(rows, key=lambda row: row["event_time"])\n'
     for name, sink, outcome in (("greatest.py", right, "pass"), ("last.py", text, "fail")):
         (tmp_path / name).write_text(sink)
-        result = trial(tmp_path / name, "sink.write:after[batch=1] -> kill(driver)")
+        result = trial(tmp_path / name, "sink.write:after[batch=1] -> kill(driver)", workload=FULL)
         assert result.verdict.outcome == outcome, described(result)
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stale"]
     at = {event["event"]: event["t"] for event in reversed(result.journal)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -125,6 +126,7 @@ def test_an_action_that_need_not_leave_anything_behind_is_refused_at_import(copy
 
 PHASE = """
 from ..declarations import Phase
+from ..probes.rule import Rule, Spot
 from ._selectors import BATCH, QUERY
 
 PHASES = (
@@ -133,10 +135,6 @@ PHASES = (
         meaning="the sink flushes", two_phase="none", source="Sink.flush", step=75,
     ),
 )
-"""
-
-RULE = """
-from ..rule import Rule, Spot
 
 RULES = (Rule("sink.flush", "after", "driver", Spot("com.acme.Sink", "flush()", "EXIT"), {"batch": "$1"}),)
 """
@@ -153,9 +151,8 @@ print("sink.flush" in [phase.name for phase, _ in phases_of(UNKNOWN)])
 """
 
 
-def test_a_phase_is_added_by_its_declaration_and_its_rule(copy: Path) -> None:
+def test_a_phase_of_a_jvm_is_added_by_one_file(copy: Path) -> None:
     (copy / "faults" / "phases" / "flush.py").write_text(PHASE)
-    (copy / "faults" / "probes" / "phases" / "flush.py").write_text(RULE)
     assert printed(copy, RESOLVES) == ["True", "True", "True"]
 
 
@@ -184,3 +181,182 @@ def test_a_sink_is_added_by_one_file(copy: Path) -> None:
     shutil.copy(copy / "jobs" / "sinks" / "postgres_upsert.py", copy / "jobs" / "sinks" / "mine.py")
     program = "from onceproof.harness.sinks import find_sink\nprint(find_sink('mine').name)"
     assert printed(copy, program) == ["mine.py"]
+
+
+TARGET = '''
+"""A SQLite file in a directory that driver and executors share."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from ...assertions import Open
+from ._declaration import SIDES, Target
+
+def place(site):
+    return site.directory / "rows.sqlite"
+
+def create(site):
+    sqlite3.connect(place(site)).close()
+    return {side: {"sqlite": str(place(site))} for side in SIDES}
+
+def raw(site, column):
+    with closing(sqlite3.connect(place(site))) as connection:
+        return {"table rows": connection.execute(f"SELECT count({column}) FROM rows").fetchone()[0]}
+
+def opened(site):
+    return [Open("sqlite", path.name, "left") for path in site.directory.glob("*.sqlite-journal")]
+
+TARGET = Target(
+    create=create,
+    fields=("sqlite",),
+    raw=raw,
+    unsettled=lambda site: ["a writer holds its lock"] if (site.directory / "lock").exists() else [],
+    open=opened,
+    abort=lambda site, left: (site.directory / left.name).unlink(),
+    drop=lambda site: place(site).unlink(),
+    errors=(sqlite3.Error,),
+)
+'''
+
+SQLITE_SINK = """
+import sqlite3
+
+GUARANTEE = "exactly-once"
+SERVICES = ("sqlite",)
+
+def prepare(target):
+    assert target.postgres is None
+    with sqlite3.connect(target.sqlite) as connection:
+        connection.execute("CREATE TABLE rows (id INTEGER)")
+
+def write_batch(df, batch_id, target):
+    with sqlite3.connect(target.sqlite) as connection:
+        connection.executemany("INSERT INTO rows VALUES (?)", [(row.id,) for row in df.collect()])
+
+def read(target):
+    with sqlite3.connect(target.sqlite) as connection:
+        return [{"id": id} for (id,) in connection.execute("SELECT id FROM rows WHERE id > 1")]
+"""
+
+SQLITE_TRIAL = """
+import pathlib, sqlite3, subprocess, sys
+from types import SimpleNamespace
+
+from onceproof.harness.environments.base import Addresses
+from onceproof.harness.jobs import find_job
+from onceproof.harness.sinks import SinkProcess
+from onceproof.harness.targets import services_of
+from onceproof.harness.trial import arrange, settle
+from onceproof.harness.trial.journal import Journal
+
+here = pathlib.Path.cwd()
+
+class Environment:
+    python = sys.executable
+    def addresses(self, side):
+        return Addresses(kafka="the source's")
+    def shared_directory(self, trial):
+        (here / trial).mkdir()
+        return here / trial
+    def injector_host(self):
+        return "127.0.0.1"
+    def start_process(self, spec):
+        return subprocess.Popen([sys.executable, *spec.arguments])
+    def job_processes(self, trial):
+        return []
+
+arrange.create_topics = lambda bootstrap, topics: None
+settle.input_committed = lambda resources: True
+with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process:
+    sink = process.describe()
+    print(sink.services, services_of(sink.services))
+    resources = arrange.arrange(sink, 3, Environment())
+    target = resources.namespaces["job"]
+    print(target["sqlite"] == str(here / target["name"] / "rows.sqlite"), target["kafka"])
+    process.call("prepare", resources.namespaces["harness"])
+    with sqlite3.connect(target["sqlite"]) as connection:
+        connection.executemany("INSERT INTO rows VALUES (?)", [(1,), (2,), (3,)])
+    directory = here / target["name"]
+    (directory / "lock").touch()
+    plan = SimpleNamespace(faults=())
+    spec = SimpleNamespace(sink=sink, job=find_job(), plan=plan, settle_deadline=0.1)
+    settler = settle.Settler(spec, Environment(), resources, process, Journal(here / "journal.jsonl"))
+    print(settler.settle(True).unmet)
+    (directory / "rows.sqlite-journal").touch()
+    hanging = settler.settle(True).hanging
+    print([(one.kind, one.name) for one in hanging], (directory / "rows.sqlite-journal").exists())
+    print(settler.raw(), len(process.read(resources.namespaces["harness"])))
+    resources.targets.drop("sqlite")
+    print((directory / "rows.sqlite").exists())
+    (directory / "lock").unlink()
+    try:
+        settler.raw()
+    except settle.ObservationError as error:
+        print(error)
+"""
+
+
+def test_a_target_is_added_by_one_file(copy: Path) -> None:
+    (copy / "harness" / "targets" / "sqlite.py").write_text(TARGET)
+    (copy.parent / "mine.py").write_text(SQLITE_SINK)
+    assert printed(copy, SQLITE_TRIAL) == [
+        "('sqlite',) set()",
+        "True None",
+        "('a writer holds its lock',)",
+        "[('sqlite', 'rows.sqlite-journal')] False",
+        "{'table rows': 3} 2",
+        "False",
+        "no such table: rows",
+    ]
+
+
+def test_a_target_that_cannot_be_used_is_refused_by_its_name(copy: Path) -> None:
+    (copy / "harness" / "targets" / "sqlite.py").write_text("TARGET = 'rows.sqlite'")
+    ran = run(copy, "from onceproof.harness.targets import targets\ntargets()")
+    assert ran.returncode == 1
+    assert "TypeError: target sqlite declares 'rows.sqlite' in the place of a Target" in ran.stderr
+
+
+REPORT = """
+from ._declaration import Report
+
+REPORT = Report(
+    meaning="one word",
+    trial=lambda stored: f"the trial: {stored.verdict.outcome.value}",
+    certificate=lambda stored: f"the sweep: {stored.verdict}",
+)
+"""
+
+CHECKS = """
+import pathlib
+from onceproof.assertions import save
+from onceproof.harness.cli import execute
+from onceproof.harness.reports import report_named, written
+from paper_trial import evidence
+from test_reports import certificate
+
+run = pathlib.Path("run")
+run.mkdir()
+save(evidence(), run)
+print(execute(["check", "run", "--report", "word"]))
+print(written(report_named("word"), certificate()))
+"""
+
+
+def test_a_report_is_added_by_one_file(copy: Path) -> None:
+    (copy / "harness" / "reports" / "word.py").write_text(REPORT)
+    assert printed(copy, CHECKS) == ["the trial: pass", "0", "the sweep: fail"]
+
+
+def test_a_report_that_declares_none_is_refused_by_its_name(copy: Path) -> None:
+    (copy / "harness" / "reports" / "word.py").write_text("")
+    ran = run(copy, "from onceproof.harness.reports import report_named\nreport_named('word')")
+    assert ran.returncode == 1
+    assert "TypeError: report word declares None in the place of a Report" in ran.stderr
+
+
+def test_each_thing_that_the_architecture_says_is_one_file_has_its_test() -> None:
+    named = re.findall(r"`(\w+_by_one_file)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert [f"test_{name}" for name in named if f"test_{name}" not in globals()] == []
+    assert len(named) == sum(name.endswith("_by_one_file") for name in globals())

@@ -254,7 +254,7 @@ def test_an_unknown_spark_names_the_supported_ones_and_the_fix(tmp_path: Path) -
 
 def test_the_lock_pins_every_jar_of_every_group() -> None:
     lock = shipped_lock()
-    assert set(lock.groups) == {"broker", "byteman", "spark-4.2.0", "spark-4.1.3", "spark-4.0.0"}
+    assert set(lock.groups) == {"broker", "byteman", "spark-4.2.0", "spark-4.1.3", "spark-4.0.0", "delta"}
     for each in (jar for group in lock.groups.values() for jar in group.jars):
         assert re.fullmatch(r"[0-9a-f]{64}", each.sha256)
         assert each.size > 0

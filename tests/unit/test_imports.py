@@ -53,6 +53,29 @@ def test_imports_run_one_way(folder: str) -> None:
     assert wrong == []
 
 
+CLIENTS = ("confluent_kafka", "docker", "kafka", "psycopg", "redis", "requests")
+"""Packages that speak to a service."""
+
+
+@pytest.mark.parametrize("folder", ["onceproof", "faults", "assertions"])
+def test_only_the_harness_knows_a_service(folder: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in others(node)
+        if name in CLIENTS
+    ]
+    assert wrong == []
+
+
+def others(node: ast.AST) -> list[str]:
+    """The top-level names of what a statement imports absolutely."""
+    if isinstance(node, ast.ImportFrom):
+        return [] if node.level else [str(node.module).partition(".")[0]]
+    return [alias.name.partition(".")[0] for alias in node.names] if isinstance(node, ast.Import) else []
+
+
 def test_a_wrong_import_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("test_imports.ROOT", tmp_path)
     path = tmp_path / "faults" / "actions" / "bad.py"

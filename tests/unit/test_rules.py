@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 import pytest
-from onceproof.faults.probes.jvm import ALWAYS, RULES, rules
+from onceproof.faults import PHASES
+from onceproof.faults.probes.jvm import ALWAYS, every_rule, rules
 
 WHERE: dict[str, Any] = {"spark_version": "4.2.0", "host": "127.0.0.1", "port": 21000, "token": "tok"}
-POINTS = sorted({(str(rule.phase), rule.edge or "", rule.side) for rule in RULES if rule.phase})
+POINTS = sorted({(str(rule.phase), rule.edge or "", rule.side) for rule in every_rule() if rule.phase})
 
 
 def names(text: str) -> list[str]:
@@ -30,6 +31,11 @@ def test_other_processes_load_nothing_that_is_not_asked_for(side: Any) -> None:
 def test_each_point_has_its_rule(phase: str, edge: str, side: Any) -> None:
     text = rules([(phase, edge or None)], side, rows=[5], **WHERE)
     assert f"{phase}:{edge}".rstrip(":") in {name.split()[0] for name in names(text)}
+
+
+def test_every_point_of_a_jvm_in_the_catalogue_has_a_rule() -> None:
+    declared = {(phase.name, edge, phase.where) for phase in PHASES if phase.where != "python" for edge in phase.edges}
+    assert declared <= set(POINTS)
 
 
 def test_a_phase_may_be_asked_for_by_name() -> None:

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from onceproof.assertions import Open
 from onceproof.faults import parse
+from onceproof.harness.environments.base import Addresses
+from onceproof.harness.targets import Site, targets
 from onceproof.harness.trial.journal import Journal
 from onceproof.harness.trial.settle import CLIENT_SECONDS, Settler, settle_seconds
+from onceproof.harness.trial.targets import Targets
 
 
 @pytest.mark.parametrize(
@@ -34,8 +37,10 @@ NOBODY = "host=127.0.0.1 port=1"
 def settler(tmp_path: Path) -> Settler:
     spec: Any = SimpleNamespace(plan=parse(""), settle_deadline=0.2, sink=SimpleNamespace(functions={"read"}))
     environment: Any = SimpleNamespace(job_processes=lambda trial: [])
+    addresses = Addresses(postgres=NOBODY)
+    site = Site("t1", 3, tmp_path, {"harness": addresses, "job": addresses})
     resources: Any = SimpleNamespace(
-        name="t1", database="t1", postgres=NOBODY, topics=[], topic=None, checkpoint=tmp_path / "checkpoint"
+        name="t1", targets=Targets(site, {"postgres": targets()["postgres"]}), checkpoint=tmp_path / "checkpoint"
     )
     process: Any = None
     return Settler(spec, environment, resources, process, Journal(tmp_path / "journal.jsonl"))

@@ -38,16 +38,13 @@ class Target:
     def resources(self) -> SimpleNamespace:
         return SimpleNamespace(checkpoint=self.checkpoint)
 
-    def unstable(self) -> list[str]:
+    def unsettled(self) -> list[str]:
         self.asked.append("end")
         self.unstable_for -= 1
         return ["the last stable offset of out is below its end"] if self.unstable_for >= 0 else []
 
-    def open_in_kafka(self) -> list[Open]:
-        return [LEFT]
-
-    def prepared(self) -> list[Open]:
-        return []
+    def open(self, settled: bool) -> list[Open]:
+        return [] if settled else [LEFT]
 
     def rows(self, deadline: float) -> pa.Table:
         self.asked.append("rows")
@@ -219,7 +216,7 @@ def test_the_markers_of_a_committed_batch_are_waited_for(trial: Trial) -> None:
 
 def test_a_transaction_that_stays_open_is_named(trial: Trial) -> None:
     trial.target.unstable_for = 10**9
-    trial.watch._markers = 0.1
+    trial.watch._patience = 0.1
     trial.point("batch.commit", "after")
     assert trial.watch.glimpses[0].opened == (LEFT,)
 

@@ -1,4 +1,4 @@
-"""Observation of Postgres: who is still connected, what is still prepared; and a database for each trial.
+"""A Postgres database of the trial's own.
 
 ``conninfo`` is a libpq connection string of a superuser on any database of the server. Errors are psycopg's own, with
 the server's message, besides those of a connection: all are :class:`psycopg.Error`.
@@ -13,7 +13,15 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from .model import Open
+from ...assertions import Open
+from ._declaration import SIDES, Fields, Site, Target
+
+APPLICATION = "onceproof-sink"
+"""What sessions of the sink's own process say of themselves (PGAPPNAME of libpq, where the sink gives no
+application_name): they are not the job's."""
+
+HOLDS_UP = "its locks and old row versions stay"
+"""What a prepared transaction does to others."""
 
 CONNECT_TIMEOUT = 10
 """Seconds for a connection to come up."""
@@ -57,7 +65,10 @@ def prepared_transactions(conninfo: str, database: str) -> list[Open]:
         rows = connection.execute(
             "SELECT gid, prepared, owner FROM pg_prepared_xacts WHERE database = %s ORDER BY gid", [database]
         ).fetchall()
-    return [Open("postgres", gid, "prepared", f"by {owner} at {prepared.isoformat()}") for gid, prepared, owner in rows]
+    return [
+        Open("postgres", gid, "prepared", f"by {owner} at {prepared.isoformat()}", HOLDS_UP)
+        for gid, prepared, owner in rows
+    ]
 
 
 def count_rows(conninfo: str, database: str, column: str) -> dict[str, int]:
@@ -90,3 +101,35 @@ def rollback_prepared(conninfo: str, database: str, gid: str) -> None:
 def _connect(conninfo: str, **changes: Any) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(conninfo, autocommit=True, connect_timeout=CONNECT_TIMEOUT, **changes) as connection:
         yield connection
+
+
+def _create(site: Site) -> Fields:
+    """``postgres``: a connection string."""
+    create_database(site.address("postgres"), site.name)
+    addresses = {side: site.address("postgres", side) for side in SIDES}
+    return {side: {"postgres": psycopg.conninfo.make_conninfo(addresses[side], dbname=site.name)} for side in SIDES}
+
+
+def _sessions(site: Site) -> list[str]:
+    """Those that are not known to be of the sink's prepare and read."""
+    found = sessions(site.address("postgres"), site.name, besides=APPLICATION)
+    return [f"{session} is still open in the database" for session in found]
+
+
+def _raw(site: Site, column: str) -> dict[str, int]:
+    counted = count_rows(site.address("postgres"), site.name, column)
+    return {f"table {name}": rows for name, rows in counted.items()}
+
+
+TARGET = Target(
+    create=_create,
+    fields=("postgres",),
+    service="postgres",
+    variables={"PGAPPNAME": APPLICATION},
+    raw=_raw,
+    sessions=_sessions,
+    open=lambda site: prepared_transactions(site.address("postgres"), site.name),
+    abort=lambda site, transaction: rollback_prepared(site.address("postgres"), site.name, transaction.name),
+    drop=lambda site: drop_database(site.address("postgres"), site.name),
+    errors=(psycopg.Error,),
+)

@@ -12,7 +12,7 @@ from ...assertions import Outcome
 from ..certification.certificate import Certificate
 from ..certification.certify import Sweep
 from ..certification.results import PointResult
-from ..certification.scope import WORST_FIRST, Cell
+from ..certification.scope import WORST_FIRST, Cell, Status
 from .trial import coloured
 
 NOTES = 10
@@ -51,7 +51,7 @@ class SweepReport:
 
     def done(self, result: PointResult) -> None:
         self._done += 1
-        found = _counts(result.anomalies)
+        found = counts(result.anomalies)
         self._console.print(
             f"{self._name} {self._done}/{self._total} {escape(result.step)}: {coloured(Outcome(result.verdict))}"
             f"{' (' + found + ')' if found else ''} {result.seconds:.1f} s",
@@ -85,20 +85,29 @@ def matrix(certificate: Certificate) -> Table:
         *(f"{role}{_number(certificate, role)}" for role in roles),
         title=certificate.sink.name,
     )
+    for (step, action), cells in rows_of(certificate).items():
+        table.add_row(escape(step), escape(action), *(_mark(cells.get(role, [])) for role in roles))
+    return table
+
+
+def rows_of(certificate: Certificate) -> dict[tuple[str, str], dict[str, list[Cell]]]:
+    """The cells by step and action, then by role; without those that are not possible here."""
     rows: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for cell in certificate.scope.cells:
         if cell.status != "not possible here":
             rows.setdefault((_row(cell.step), cell.action), {}).setdefault(cell.role, []).append(cell)
-    for (step, action), cells in rows.items():
-        table.add_row(escape(step), escape(action), *(_mark(cells.get(role, [])) for role in roles))
-    return table
+    return rows
+
+
+def worst(cells: Sequence[Cell]) -> Status:
+    return min((cell.status for cell in cells), key=WORST_FIRST.index)
 
 
 def points_table(points: Sequence[PointResult]) -> Table:
     table = Table("point", "verdict", "guarantee", "found", "reason")
     for point in points:
         verdict, guarantee = coloured(Outcome(point.verdict)), point.guarantee or "-"
-        table.add_row(escape(point.step), verdict, guarantee, _counts(point.anomalies), escape(point.reason))
+        table.add_row(escape(point.step), verdict, guarantee, counts(point.anomalies), escape(point.reason))
     return table
 
 
@@ -114,12 +123,11 @@ def _number(certificate: Certificate, role: str) -> str:
 def _mark(cells: Sequence[Cell]) -> str:
     if not cells:
         return ""
-    worst = min((cell.status for cell in cells), key=WORST_FIRST.index)
     count = sum(cell.points for cell in cells)
-    return MARKS[worst] + (f" {count}" if count > 1 else "")
+    return MARKS[worst(cells)] + (f" {count}" if count > 1 else "")
 
 
-def _counts(anomalies: dict[str, int]) -> str:
+def counts(anomalies: dict[str, int]) -> str:
     return ", ".join(f"{kind} {count}" for kind, count in anomalies.items())
 
 

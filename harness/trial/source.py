@@ -9,8 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 from confluent_kafka import KafkaException, Message, Producer
 
-from .model import ACK_SCHEMA
-from .workload import Row, Transaction, Workload, encode
+from ...assertions import ACK_SCHEMA, Row, Transaction, Workload, encode
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""What commands print for people while they run and at their end, in colour where the terminal has it."""

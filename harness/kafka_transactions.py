@@ -1,0 +1,156 @@
+"""Kafka's transactions: which are open, who coordinates them, and ending one that its producer has left.
+
+Every function takes a ``timeout`` in seconds for all that it does, and raises :class:`ObservationError` when a broker
+refuses or the time is over. Nothing here writes, besides :func:`abort_transaction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaException, Producer
+
+from ..assertions import Open
+from .errors import ObservationError
+from .kafka_topics import QUIET
+
+ONGOING_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""States of ``kafka.coordinator.transaction.TransactionState`` in which records wait for their markers."""
+
+ORPHAN = "producer "
+"""Prefix of the name of an open transaction that no coordinator knows: only its producer id is left."""
+
+HOLDS_UP = "read_committed readers get nothing behind its first record"
+"""What an open transaction does to others."""
+
+
+class Partition(NamedTuple):
+    """A partition of a topic, as kafka-python takes and gives it."""
+
+    topic: str
+    partition: int
+
+
+def open_transactions(bootstrap: str, topics: Collection[str], timeout: float = 10.0) -> list[Open]:
+    """Transactions that still hold records of ``topics`` back, by name.
+
+    Those that a coordinator knows are named by their transactional id. One that only a partition's leader knows (its
+    coordinator forgot it: KIP-664) is named ``producer <id>``.
+    """
+    with _admin(bootstrap, timeout) as admin:
+        described = _ongoing(admin, topics)
+        known = {description.producer_id for description in described.values()}
+        found = [
+            Open("kafka", name, description.state.value, _held(description.topic_partitions, topics), HOLDS_UP)
+            for name, description in described.items()
+        ]
+        found += [
+            Open("kafka", f"{ORPHAN}{producer.producer_id}", "Orphan", f"{place.topic}-{place.partition}", HOLDS_UP)
+            for place, producer in _open_producers(admin, topics)
+            if producer.producer_id not in known
+        ]
+    return sorted(found, key=lambda transaction: (transaction.name, transaction.detail))
+
+
+def abort_transaction(bootstrap: str, transaction: Open, timeout: float = 30.0) -> None:
+    """End ``transaction`` (of :func:`open_transactions`) by an abort, and return once its records hold nobody up.
+
+    A transactional id is fenced by a producer of our own with that id: its init aborts what is open under it (and
+    waits for what is already prepared, which then ends as it was decided).
+    """
+    if transaction.name.startswith(ORPHAN):
+        return _abort_orphan(bootstrap, transaction, timeout)
+    fence = Producer({"bootstrap.servers": bootstrap, "transactional.id": transaction.name, **QUIET})
+    try:
+        return fence.init_transactions(timeout)
+    except KafkaException as error:
+        raise ObservationError(f"transaction {transaction.name}: not aborted: {error.args[0].str()}") from error
+
+
+def transaction_coordinator(bootstrap: str, transactional_id: str, timeout: float = 10.0) -> int | None:
+    """The broker that coordinates the transactions of an id, and says so itself; None while there is none.
+
+    A broker that is asked who the coordinator is may answer by what was true before. Raises ObservationError if no
+    broker answers.
+    """
+    from kafka.protocol.admin.transactions import DescribeTransactionsRequest
+    from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+    kind = CoordinatorType.TRANSACTION.value
+    request = FindCoordinatorRequest(key=transactional_id, key_type=kind, coordinator_keys=[transactional_id])
+    with _admin(bootstrap, timeout) as admin:
+        answer = admin._manager.run(admin._manager.send, request)
+        found = answer.coordinators[0] if answer.coordinators else answer
+        if found.error_code != 0:
+            return None
+        described = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        states = admin._manager.run(admin._manager.send, described, found.node_id).transaction_states
+    return int(found.node_id) if states[0].error_code == 0 else None
+
+
+def _abort_orphan(bootstrap: str, transaction: Open, timeout: float) -> None:
+    from kafka.admin import AbortTransactionSpec
+
+    topic = transaction.detail.rpartition("-")[0]
+    with _admin(bootstrap, timeout) as admin:
+        for place, producer in _open_producers(admin, [topic]):
+            if f"{ORPHAN}{producer.producer_id}" == transaction.name:
+                epoch = producer.coordinator_epoch
+                admin.abort_transaction(
+                    AbortTransactionSpec(place, producer.producer_id, producer.producer_epoch, max(epoch, 0))
+                )
+
+
+def _ongoing(admin: Any, topics: Collection[str]) -> dict[str, Any]:
+    """Descriptions by transactional id of what is neither empty nor complete in ``topics``."""
+    from kafka.errors import TransactionalIdNotFoundError
+
+    listed = admin.list_transactions(state_filters=list(ONGOING_STATES))
+    described: dict[str, Any] = {}
+    for listing in (listing for listings in listed.values() for listing in listings):
+        try:
+            described |= admin.describe_transactions([listing.transactional_id])
+        except TransactionalIdNotFoundError:  # it expired in between
+            continue
+    return {
+        name: description
+        for name, description in described.items()
+        if description.state.value in ONGOING_STATES and _held(description.topic_partitions, topics)
+    }
+
+
+def _open_producers(admin: Any, topics: Collection[str]) -> Iterator[tuple[Partition, Any]]:
+    """Producers with records in an open transaction, as the leader of each partition sees them."""
+    described = admin.describe_topics(list(topics))
+    places = [Partition(t["name"], p["partition_index"]) for t in described for p in t["partitions"]]
+    for place, state in admin.describe_producers(places).items():
+        for producer in state.active_producers:
+            if producer.current_transaction_start_offset >= 0:
+                yield place, producer
+
+
+def _held(places: Collection[Partition], topics: Collection[str]) -> str:
+    return ", ".join(f"{place.topic}-{place.partition}" for place in sorted(places) if place.topic in topics)
+
+
+@contextmanager
+def _admin(bootstrap: str, timeout: float) -> Iterator[Any]:
+    """kafka-python's admin client: the only one here that speaks the requests of KIP-664."""
+    from kafka.admin import KafkaAdminClient  # not above: it takes a while to load
+    from kafka.errors import KafkaError as ClientError
+
+    milliseconds = int(timeout * 1000)
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap.split(","),
+            request_timeout_ms=milliseconds,
+            bootstrap_timeout_ms=milliseconds,
+        )
+        try:
+            yield admin
+        finally:
+            admin.close()
+    except ClientError as error:
+        raise ObservationError(f"transactions at {bootstrap}: {type(error).__name__}: {error}") from error

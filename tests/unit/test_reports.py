@@ -1,0 +1,185 @@
+"""A stored result as text, whichever report is asked for; what is asked for wrongly is one clear line."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onceproof.assertions import save, verdict_as_json
+from onceproof.harness import reports
+from onceproof.harness.certification.certificate import CERTIFICATE, Certificate, certificate_as_json, write_certificate
+from onceproof.harness.cli import execute
+from onceproof.harness.console.sweep import SweepReport
+from onceproof.harness.console.trial import print_verdict
+from onceproof.harness.errors import UsageError
+from onceproof.harness.reports import StoredTrial, _tables, report_named, written
+from onceproof.harness.trial.record import TRIAL
+from paper_trial import everything_and, evidence, fault, ids_of, killed_in_batch_1, verdict
+from rich.console import Console
+from test_results import result
+
+DUPLICATED = verdict(everything_and(ids_of(1)), killed_in_batch_1(), fault())
+ANSI = "\x1b["
+
+
+def certificate(**changes: Any) -> Certificate:
+    point = result().model_dump()
+    cells = [
+        {"step": "sink.write:after", "action": "kill(driver)", "role": "second", "status": "pass", "points": 1},
+        {"step": "line my_sink.py:7", "action": "fail", "role": "first", "status": "fail", "points": 1},
+        {"step": "line my_sink.py:9", "action": "fail", "role": "first", "status": "pass", "points": 1},
+        {"step": "task.run:after", "action": "kill(executor)", "role": "first", "status": "not possible here"}
+        | {"points": 1, "reason": "needs --master standalone"},
+    ]
+    broken = point | {"step": "line my_sink.py:7", "plan": "line[my_sink.py:7] -> fail", "verdict": "fail"}
+    found: dict[str, Any] = {
+        "verdict": "fail",
+        "summary": "fail as exactly-once: 2 points over 5 batches",
+        "guarantee": "at-least-once",
+        "claim": "exactly-once",
+        "sink": {"name": "my_sink", "path": "/sinks/my_sink.py", "guarantee": "exactly-once"},
+        "batch": 2,
+        "seed": 7,
+        "workload": {"seed": 7, "partitions": 3, "batches": 5, "rows": 216, "max_offsets_per_trigger": 900},
+        "profile": "quick",
+        "coverage": {"points": 2, "run": 2, "landed": 2},
+        "scope": {"summary": "2 points", "roles": {"first": 0, "second": 1}, "cells": cells, "unswept": []},
+        "anomalies": {"duplicated": 1},
+        "notes": ["read() hides 3 of 9 rows"],
+        "reference": {name: point[name] for name in ("verdict", "exactly_once", "guarantee", "reason", "anomalies")}
+        | {"seconds": 1.0, "run_directory": "/run/reference"},
+        "points": [point, broken | {"anomalies": {"duplicated": 24}, "reason": "24 rows | twice"}],
+        "seconds": 60.0,
+        "environment": {},
+        "inputs": {},
+        "run_directory": "/run",
+    }
+    return Certificate.model_validate(found | changes)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredTrial:
+    return StoredTrial(DUPLICATED, tmp_path)
+
+
+def test_every_report_writes_both_kinds_of_results(stored: StoredTrial) -> None:
+    assert {"json", "markdown", "text"} <= set(reports.reports())
+    for name in reports.reports():
+        report = report_named(name)
+        assert report.meaning
+        for kind in (stored, certificate()):
+            text = written(report, kind)
+            assert text == text.rstrip("\n") != ""
+            assert ANSI not in text
+
+
+def test_the_text_is_what_a_command_prints(stored: StoredTrial, capsys: pytest.CaptureFixture[str]) -> None:
+    print_verdict(DUPLICATED, Console(width=120))
+    SweepReport(Console(width=120)).summary(certificate())
+    report = report_named("text")
+    assert written(report, stored) + "\n" + written(report, certificate()) + "\n" == capsys.readouterr().out
+
+
+def test_the_json_is_the_verdict_with_its_directory_or_the_certificate(stored: StoredTrial) -> None:
+    report = report_named("json")
+    assert json.loads(written(report, stored)) == json.loads(
+        json.dumps(verdict_as_json(DUPLICATED) | {"run_directory": str(stored.directory)})
+    )
+    assert json.loads(written(report, certificate())) == certificate_as_json(certificate())
+
+
+def test_markdown_tells_what_broke_and_why(tmp_path: Path) -> None:
+    about = {"sink": {"name": "my_sink"}, "seed": 7}
+    text = written(report_named("markdown"), StoredTrial(DUPLICATED, tmp_path, about))
+    assert text.startswith("# my\\_sink: fail as exactly-once\n")
+    assert "\n## duplicated: " in text
+    assert "| `sink.commit:after[batch=1] -> kill(driver)` | reached, fired, confirmed |" in text
+    assert "\n| seed | 7 |\n" in text
+    assert "\n- " in text
+
+
+def test_markdown_of_a_certificate_has_the_matrix_and_the_points_that_broke() -> None:
+    text = written(report_named("markdown"), certificate())
+    assert text.startswith("# my\\_sink: fail as exactly-once\n")
+    assert "| step | action | first (0) | second (1) | any |" in text
+    assert "| `sink.write:after` | `kill(driver)` |  | pass |  |" in text
+    assert "| `lines of my_sink.py` | `fail` | **fail** 2 |  |  |" in text
+    assert "task.run:after" not in text, "what is not possible here is no row"
+    assert "| `line[my_sink.py:7] -> fail` | fail | exactly-once | duplicated 24 | 24 rows \\| twice |" in text
+    assert "\n- read() hides 3 of 9 rows" in text
+
+
+def test_whatever_a_text_holds_the_rows_of_a_markdown_table_stay_whole(tmp_path: Path) -> None:
+    odd = replace(DUPLICATED, notes=["a | b\n| c `d` <script>"])
+    text = written(report_named("markdown"), StoredTrial(odd, tmp_path / "a|b`c"))
+    assert "- a \\| b \\| c \\`d\\` \\<script>" in text
+    assert "a\\|b`c" in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|")
+    results = doctest.testmod(_tables)
+    assert (results.attempted, results.failed) == (2, 0)
+
+
+def test_a_report_that_is_none_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"^--report 'html' is unknown: it is one of .*json, markdown, text"):
+        report_named("html")
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path) -> Path:
+    save(evidence(everything_and(ids_of(1)), killed_in_batch_1(), fault()), tmp_path)
+    (tmp_path / TRIAL).write_text('{"sink": {"name": "my_sink"}, "verdict": "pass"}')
+    return tmp_path
+
+
+def checked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = execute(["check", *words])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def test_check_prints_the_report_that_is_asked_for(run_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = checked(capsys, str(run_directory), "--report", "markdown")
+    assert (code, err) == (1, "")
+    assert out.startswith("# my\\_sink: fail as exactly-once\n")
+    assert checked(capsys, str(run_directory), "--json") == checked(capsys, str(run_directory), "--report", "json")
+    assert json.loads(checked(capsys, str(run_directory), "--json")[1])["verdict"] == "fail"
+    assert checked(capsys, str(run_directory), "--report", "text")[1].startswith("verdict: fail as exactly-once\n")
+
+
+def test_a_run_directory_without_a_document_of_its_own_is_reported_all_the_same(
+    run_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in ("{", "[]", "{}"):
+        (run_directory / TRIAL).write_text(text)
+        assert checked(capsys, str(run_directory), "--report", "markdown")[1].startswith("# fail as exactly-once\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--report", "html"), r"--report 'html' is unknown: it is one of .*json, markdown, text"),
+        (("--report", "markdown", "--json"), "--json is the same as --report json"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_one_line(
+    run_directory: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str
+) -> None:
+    code, out, err = checked(capsys, str(run_directory), *words)
+    assert (code, out) == (2, "")
+    assert re.match(f"onceproof: {why}", err)
+    assert err.count("\n") == 1
+
+
+def test_a_claim_is_not_put_to_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_certificate(certificate(), tmp_path)
+    assert (tmp_path / CERTIFICATE).is_file()
+    code, out, err = checked(capsys, str(tmp_path), "--claim", "at-least-once")
+    assert (code, out) == (2, "")
+    assert "check --claim takes a run directory, not that of a sweep" in err
