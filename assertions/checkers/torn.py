@@ -86,5 +86,5 @@ def _counts(seen: pa.Table, before: pa.Table, after: pa.Table, evidence: Evidenc
         seen_replaced=equal("s", "r", names),
         of_key=equal("s", "t", list(key)),
     )
-    found = select(statement, seen=seen, before_it=before, after_it=after).to_pydict()
-    return {name: int(values[0]) for name, values in found.items()}
+    found: dict[str, int] = select(statement, seen=seen, before_it=before, after_it=after).to_pylist()[0]
+    return found
