@@ -39,14 +39,24 @@ class Job:
         return Expectation(self.sql, self.key, sink.key if sink else None, sink.order if sink else None)
 
 
+def reference_jobs() -> list[Path]:
+    """Jobs that come with onceproof, each with its expectation next to it."""
+    return sorted(path for path in JOBS.glob("*.py") if path.with_suffix(".sql").is_file())
+
+
 def find_job(job: str | None = None, expect: str | None = None) -> Job:
-    """The job of ``--job`` and ``--expect``: without the first ours, without the second the job's .sql file next to it.
+    """The job of ``--job`` (a reference job's name, or a path) and ``--expect``: without the first passthrough, without
+    the second the job's .sql file next to it.
 
     Raises UsageError for a file that does not exist or cannot be read.
     """
-    path = REFERENCE if job is None else Path(job)
+    known = {path.stem: path for path in reference_jobs()}
+    path = REFERENCE if job is None else known.get(job, Path(job))
     if not path.is_file() or path.suffix != ".py":
-        raise UsageError(f"--job {job} {_problem(path)}: give the path of a PySpark application (my_job.py)")
+        raise UsageError(
+            f"--job {job} {_problem(path)}: give the path of a PySpark application (my_job.py) or one of "
+            f"{', '.join(known)}"
+        )
     default = path.with_suffix(".sql")
     if expect is None and not default.is_file():
         raise UsageError(f"--job {job} has no expectation: give --expect FILE.sql, or put {default.name} next to it")

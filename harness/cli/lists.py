@@ -15,8 +15,8 @@ from rich.text import Text
 
 from ...faults import phases_of, render_catalogue
 from ..errors import HELD
-from ..jobs import Job, find_job
-from ..sinks import JOBS, find_sink, reference_sinks, shape
+from ..jobs import Job, find_job, reference_jobs
+from ..sinks import find_sink, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
@@ -49,7 +49,7 @@ def phases(
 
 def jobs(*, json: Json = False) -> int:
     """The reference jobs, with what must come out of each: the first line of its SQL, and the key of the rows."""
-    rows = [_described(path) | _expected(find_job(str(path))) for path in sorted(JOBS.glob("*.py"))]
+    rows = [_described(path) | _expected(find_job(str(path))) for path in reference_jobs()]
     return _show(rows, json, ("name", "key", "sql", "meaning"))
 
 

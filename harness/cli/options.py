@@ -139,7 +139,7 @@ class JobOptions:
 
     job: Annotated[
         str | None,
-        Parameter(help="a job's file that takes the arguments of jobs/passthrough.py [that one]"),
+        Parameter(help="a reference job's name, or the file of one that takes the same arguments [passthrough]"),
     ] = None
     expect: Annotated[
         str | None,

@@ -18,4 +18,4 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 @pytest.fixture(scope="session")
 def jars() -> tuple[str, ...]:
     artifacts = Artifacts.open()
-    return tuple(map(str, artifacts.downloads.paths(artifacts.lock.groups["delta"])))
+    return tuple(map(str, artifacts.downloads.paths(artifacts.lock.groups["delta"].jars)))

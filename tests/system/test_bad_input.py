@@ -146,7 +146,7 @@ def test_a_sink_in_another_encoding_is_refused(onceproof: Command, tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def held() -> Iterator[str]:
+def attached() -> Iterator[str]:
     """An environment that all tests of this module attach to: their trials fail early."""
     name = f"bad-input-{os.getpid()}"
     holder.up(name, LocalOptions(), ttl=1800)
@@ -164,11 +164,13 @@ FAILING = {
 
 
 @pytest.mark.parametrize("case", FAILING)
-def test_a_sink_that_fails_before_the_job_is_refused(onceproof: Command, held: str, tmp_path: Path, case: str) -> None:
+def test_a_sink_that_fails_before_the_job_is_refused(
+    onceproof: Command, attached: str, tmp_path: Path, case: str
+) -> None:
     parts, words = FAILING[case]
     sink = written(tmp_path / "mine.py", **parts)
     deadline = "3" if case.startswith("hangs") else "20"
-    ended = onceproof("run", "--sink", sink, *FAULT, "--attach", held, "--sink-deadline", deadline)
+    ended = onceproof("run", "--sink", sink, *FAULT, "--attach", attached, "--sink-deadline", deadline)
     refused(ended, "mine.py", words)
 
 
@@ -192,12 +194,12 @@ FURTHER = ("os._exit in write", "sys.exit in write", "exits in read")
 
 @pytest.mark.parametrize("case", [long(case) if case in FURTHER else case for case in IN_THE_JOB])
 def test_a_sink_that_fails_by_itself_is_bad_input_and_no_verdict(
-    onceproof: Command, held: str, tmp_path: Path, case: str
+    onceproof: Command, attached: str, tmp_path: Path, case: str
 ) -> None:
     parts, *words = IN_THE_JOB[case]
     sink = written(tmp_path / "mine.py", **parts)
     deadline = ("--deadline", "12") if "hangs" in words[0] else ()
-    refused(onceproof("run", "--sink", sink, *FAULT, *SMALL, *deadline, "--attach", held), *words)
+    refused(onceproof("run", "--sink", sink, *FAULT, *SMALL, *deadline, "--attach", attached), *words)
 
 
 def test_a_run_directory_that_cannot_be_had_is_refused(onceproof: Command, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def guarded(identity: str) -> list[processes.Process]:
     return processes.marked(MARK, identity, processes.table())
 
 
-def test_a_child_runs_with_its_output_in_its_log_and_its_exit_code_is_told(guardian: Guardian, tmp_path: Path) -> None:
+def test_a_child_runs_with_its_output_in_its_log_and_reports_its_exit_code(guardian: Guardian, tmp_path: Path) -> None:
     script = "echo out; echo err >&2; exit 3"
     child = guardian.spawn(["bash", "-c", script], dict(os.environ), Path("/"), tmp_path / "l")
     assert child.wait(10) == 3

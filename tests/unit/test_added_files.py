@@ -183,6 +183,21 @@ def test_a_sink_is_added_by_one_file(copy: Path) -> None:
     assert printed(copy, program) == ["mine.py"]
 
 
+def test_a_job_is_added_by_one_file(copy: Path) -> None:
+    """One file and its expectation."""
+    shutil.copy(copy / "jobs" / "passthrough.py", copy / "jobs" / "positive.py")
+    (copy / "jobs" / "positive.sql").write_text("SELECT * FROM input WHERE value > 0\n")
+    program = (
+        "from onceproof.harness.cli import main\n"
+        "from onceproof.harness.jobs import find_job\n"
+        "print(find_job('positive').sql.strip())\n"
+        "main(['jobs'])"
+    )
+    found, *listed = printed(copy, program)
+    assert found == "SELECT * FROM input WHERE value > 0"
+    assert [line.split("\t")[0] for line in listed if "\t" in line][-2:] == ["passthrough", "positive"]
+
+
 TARGET = '''
 """A SQLite file in a directory that driver and executors share."""
 

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from onceproof.harness.cli import execute, lists
+from onceproof.harness import jobs
+from onceproof.harness.cli import execute
 
 COMMANDS = ["sinks", "jobs", "phases"]
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -30,7 +31,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of jobs with one whose expectation has several lines."""
     (tmp_path / "totals.py").write_text('"""Totals of each customer,\nby day."""\n')
     (tmp_path / "totals.sql").write_text("-- key: customer, day\n\nSELECT customer, day,\n  sum(value) FROM input\n")
-    monkeypatch.setattr(lists, "JOBS", tmp_path)
+    monkeypatch.setattr(jobs, "JOBS", tmp_path)
     return tmp_path
 
 
