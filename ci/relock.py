@@ -36,6 +36,19 @@ CONNECTORS = {
     "4.1.3": ("3.9.1", "2.12.1", "kafka-clients and commons-pool2 are the ones of the POM."),
     "4.0.0": ("3.9.0", "2.12.0", "kafka-clients and commons-pool2 are the ones of the POM."),
 }
+DELTA_COMMENT = (
+    "Delta Lake's sink for Spark 4.2, with the jars that it needs beyond Spark's own and no more: for the tests in "
+    "tests/lakehouse."
+)
+DELTA = (
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+    "io.delta:delta-storage:4.4.0",
+    "io.delta:delta-kernel-api:4.4.0",
+    "io.delta:delta-kernel-defaults:4.4.0",
+    "io.delta:delta-kernel-unitycatalog:4.4.0",
+    "io.unitycatalog:unitycatalog-client:0.6.0",
+    "io.unitycatalog:unitycatalog-hadoop:0.6.0",
+)
 
 
 def main() -> None:
@@ -51,6 +64,7 @@ def main() -> None:
             f"org.apache.commons:commons-pool2:{pool}",
         )
         groups[f"spark-{spark}"] = group(CONNECTOR_COMMENT + note, coordinates)
+    groups["delta"] = group(DELTA_COMMENT, DELTA)
     LOCK.write_text(json.dumps({"repository": CENTRAL, "groups": groups}, indent=1) + "\n", encoding="utf-8")
 
 
