@@ -142,6 +142,15 @@ def test_an_exception_class_that_cannot_be_had_becomes_a_runtime_error_and_is_re
     assert message.startswith("nowhere.Missing could not be raised, RuntimeError was: ModuleNotFoundError")
 
 
+@each_interpreter
+def test_an_exception_class_that_asks_for_more_than_a_message_is_raised_all_the_same(
+    python: str, tmp_path: Path
+) -> None:
+    run = Run(python, tmp_path, COMMIT, plan="line[sink.py:9] -> fail(error=json.JSONDecodeError)")
+    assert run.output == ["['a', 'JSONDecodeError']"]
+    assert [event for event, _ in run.events if event == "probe.error"] == []
+
+
 AFTER = """\
 import contextlib
 def log(*what):

@@ -233,9 +233,7 @@ class Lines:
 
     def _error(self, wish: Mapping[str, Any], place: Mapping[str, Any]) -> BaseException:
         try:
-            error = class_named(wish["error"])(wish["message"])
-            if not isinstance(error, BaseException):
-                raise TypeError(f"{wish['error']} is no exception class")
+            error = _made(class_named(wish["error"]), wish["message"])
         except Exception as problem:
             message = f"{wish['error']} could not be raised, RuntimeError was: {type(problem).__name__}: {problem}"
             self._injector.tell({"event": "probe.error", "error": message, **place})
@@ -338,6 +336,16 @@ def statement_at(filename: str, line: int) -> range:
 def _class_name(error: BaseException) -> str:
     kind = type(error)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _made(kind: Any, message: str) -> BaseException:
+    """An exception of a class with a message; also where the class's own ``__init__`` asks for more than that."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        raise TypeError(f"{kind!r} is no exception class")
+    try:
+        return kind(message)
+    except TypeError:
+        return kind.__new__(kind, message)
 
 
 def class_named(name: str) -> Callable[[str], Any]:
