@@ -92,7 +92,9 @@ def run_of_a_trial(onceproof: Command, tmp_path: Path) -> tuple[subprocess.Popen
 
 def sweep_of_a_sink(onceproof: Command, tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
     (tmp_path / "mine.py").write_text(ONE_LINE_SINK)
-    command = onceproof.start("certify", "mine.py", "--points", "lines", *SMALL, "--run-directory", "run")
+    command = onceproof.start(
+        "certify", "mine.py", "--points", "sink.write:after", "--batch", "1", *SMALL, "--run-directory", "run"
+    )
     return command, tmp_path / "run" / "001" / "journal.jsonl"
 
 

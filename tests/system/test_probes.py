@@ -30,6 +30,7 @@ from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.driver_start import LEAN_RULES
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.kafka_topics import create_topics
+from trials import long
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SPARK_JARS = str(Path(pyspark.__path__[0]) / "jars" / "*")
@@ -440,7 +441,7 @@ def compile_java(directory: Path) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize("kind", ["inherits", "overrides"])
+@pytest.mark.parametrize("kind", ["inherits", long("overrides")])
 def test_a_writer_that_has_its_interface_from_a_base_class_reports_each_commit_once(
     start: Start, journal: Journal, tmp_path: Path, kind: str
 ) -> None:
@@ -455,6 +456,7 @@ def test_a_writer_that_has_its_interface_from_a_base_class_reports_each_commit_o
     assert commits == [(batch, task, edge) for batch in range(BATCHES) for task in (0, 1) for edge in edges]
 
 
+@pytest.mark.long
 def test_a_v1_sink_that_has_its_interface_from_a_base_class_reports_each_hand_over_once(
     start: Start, journal: Journal, tmp_path: Path
 ) -> None:
@@ -486,6 +488,7 @@ class Overtaken(Journal):
 BEFORE_COMMIT = ("batch.commit", "before", 1)
 
 
+@pytest.mark.long
 def test_a_commit_log_entry_that_another_run_has_written_is_no_commit(start: Start, tmp_path: Path) -> None:
     journal = Overtaken(tmp_path / "checkpoint")
     with Injector(Plan(), None, journal.record) as injector:
@@ -620,6 +623,7 @@ def test_a_broker_reports_prepared_transactions_only_behind_its_gate(armed: Loca
     assert armed.failures(0.0) == [], "a broker goes on without its injector"
 
 
+@pytest.mark.long
 def test_a_python_line_whose_injector_is_gone_kills_the_whole_driver_before_any_atexit(
     start: Start, journal: Journal, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_coordinator_that_dies_with_a_prepared_commit_finishes_it(trial: Run) 
     assert landed(result)
 
 
+@pytest.mark.long
 def test_first_task_ended_and_no_other_begun_duplicates_one_partition_of_the_kafka_sink(trial: Run) -> None:
     plan = "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
     result = trial("kafka_append", plan)
@@ -120,7 +121,7 @@ BROKEN = {
 """The fault under which each broken sink breaks, and what stands on the line that it names."""
 
 
-OF_A_KIND = ("ledger_before_rows", "commit_in_task", "commit_without_decision")
+OF_A_KIND = ("postgres_insert", "ledger_before_rows", "commit_in_task", "commit_without_decision")
 """Those whose way of going wrong another one shows as well."""
 
 
@@ -172,6 +173,7 @@ def test_a_driver_is_started_again_only_after_the_time_that_the_plan_says(trial:
     assert again - died >= 3
 
 
+@pytest.mark.long
 def test_what_is_tidied_up_before_the_end_is_seen_only_by_readings_while_the_job_runs(trial: Run) -> None:
     plan = f"line[tidies_up.py:{line_of('tidies_up', 'cursor.execute(TIDY_UP)')}][batch=1] -> kill(driver)"
     result = trial("tidies_up", plan, watch=False)
