@@ -33,7 +33,14 @@ for module in (environment, lists, plan, run, certify, check, demo):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+    code = execute(sys.argv[1:] if arguments is None else arguments)
+    if code == INTERRUPTED:
+        # A thread that was cut short may still be in a library's native code, which complains of an interpreter that is
+        # taken down around it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def execute(arguments: Sequence[str]) -> int:

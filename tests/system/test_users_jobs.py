@@ -132,5 +132,6 @@ def test_the_greatest_by_an_order_is_kept_where_the_sink_says_so(trial: Run, tmp
         result = trial(tmp_path / name, "sink.write:after[batch=1] -> kill(driver)", workload=FULL)
         assert result.verdict.outcome == outcome, described(result)
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stale"]
-    at = {event["event"]: event["t"] for event in reversed(result.journal)}
-    assert at["reading"] - at["settle"] >= 0.5, "SETTLE is waited for before the first reading"
+    (settled,) = [event["t"] for event in result.journal if event["event"] == "settle"]
+    first = next(event["t"] for event in result.journal if event["event"] == "reading" and event["at"] == "the end")
+    assert first - settled >= 0.5, "SETTLE is waited for before the first reading"
