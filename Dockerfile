@@ -29,7 +29,7 @@ FROM python AS artifacts
 RUN --mount=type=secret,id=extra_ca \
     UV_PROJECT_ENVIRONMENT=/opt/build/venv with-ca uv/bin/uv sync \
         --quiet --frozen --no-cache --no-dev --no-install-project
-COPY onceproof/__init__.py onceproof/
+COPY onceproof/__init__.py onceproof/documents.py onceproof/
 COPY harness/errors.py harness/java.py harness/setup_steps.py harness/spark.py harness/spark_conf.py onceproof/harness/
 COPY harness/artifacts onceproof/harness/artifacts
 COPY image/prepare.py ./
