@@ -18,6 +18,14 @@ def copied_by(stage: str) -> list[tuple[list[str], str]]:
     return [(sources, destination) for *sources, destination in copies]
 
 
+def test_the_files_that_are_copied_belong_to_the_build() -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    allowed = [line.removeprefix("!") for line in lines if line.startswith("!")]
+    for stage in ("python", "artifacts", "toxiproxy"):
+        for source in (source for sources, _ in copied_by(stage) for source in sources):
+            assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
+
+
 def test_the_files_that_the_image_has_are_enough_to_prepare_it(tmp_path: Path) -> None:
     for sources, destination in copied_by("artifacts"):
         for source in sources:
