@@ -200,6 +200,18 @@ def test_a_killed_broker_comes_back_with_a_new_epoch(local: LocalEnvironment) ->
     assert local.failures(start) == []
 
 
+def test_a_broker_can_be_paused_and_goes_on(local: LocalEnvironment) -> None:
+    start = time.monotonic()
+    local.provide(["kafka"])
+    child = local.services._brokers().brokers[1].child  # type: ignore[attr-defined]
+    assert str(child.pid) in local.pause_process(f"local:{child.pid}")
+    stopped = processes.look(child.pid)
+    assert stopped is not None
+    assert stopped.state in processes.STOPPED
+    assert str(child.pid) in local.resume_process(f"local:{child.pid}")
+    assert local.failures(start) == []
+
+
 def test_a_broker_that_dies_by_itself_is_a_failure_for_every_trial_under_way(local: LocalEnvironment) -> None:
     local.provide(["kafka"])
     start = time.monotonic()

@@ -83,6 +83,13 @@ def test_a_coordinator_that_dies_with_a_prepared_commit_finishes_it(trial: Run) 
 
 
 @pytest.mark.long
+def test_a_coordinator_that_stands_still_for_a_while_goes_on(trial: Run) -> None:
+    result = trial("kafka_transactional", "txn.prepare:after -> pause(broker, for=2s)")
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result)
+
+
+@pytest.mark.long
 def test_first_task_ended_and_no_other_begun_duplicates_one_partition_of_the_kafka_sink(trial: Run) -> None:
     plan = "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
     result = trial("kafka_append", plan)

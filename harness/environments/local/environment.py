@@ -201,9 +201,15 @@ class LocalEnvironment:
         row = processes.look(pid)
         if row is None or not row.alive:
             raise EffectError(f"{process} is dead already")
-        if not self._of_a_job(pid) and pid not in self.services.executor_pids():
-            raise EffectError(f"{process} ({row.name}) is no process of a job in this environment: it is left alone")
+        if not (self._of_a_job(pid) or pid in self.services.executor_pids() or self._is_broker(pid)):
+            raise EffectError(f"{process} ({row.name}) is no job's process and no broker here: it is left alone")
         return row
+
+    def _is_broker(self, pid: int) -> bool:
+        try:
+            return self.services.broker_of(pid) > 0
+        except EffectError:
+            return False
 
 
 def open_local(options: LocalOptions) -> LocalEnvironment:
