@@ -15,7 +15,7 @@ from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker.environment import DockerEnvironment
 from onceproof.harness.runtime.waiting import wait_for
 from onceproof.harness.trial.spec import TrialResult
-from trials import EVERY_SINK, TWO_PHASE, Run, described, landed, line_of, raises_on_replay
+from trials import EVERY_SINK, TWO_PHASE, Run, described, landed, line_of, long, raises_on_replay
 
 SIDE_BY_SIDE = 3
 
@@ -33,8 +33,8 @@ def events(result: TrialResult, name: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("sink", "steps"),
     [
-        ("postgres_upsert", EVERY_SINK),
-        ("postgres_ledger", EVERY_SINK),
+        long("postgres_upsert", EVERY_SINK),
+        long("postgres_ledger", EVERY_SINK),
         ("kafka_transactional", EVERY_SINK + TWO_PHASE),
     ],
 )

@@ -17,7 +17,7 @@ from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.record import TRIAL, trial_as_json
 from onceproof.harness.trial.spec import TrialResult
-from trials import described
+from trials import described, long
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -46,7 +46,7 @@ def samples(document: str) -> list[str]:
     return [text for text in found if "GUARANTEE" in text]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/sinks.md"])
+@pytest.mark.parametrize("document", ["README.md", long("docs/sinks.md")])
 def test_a_sink_that_is_shown_can_be_copied_as_it_is(
     trial: Callable[..., TrialResult], tmp_path: Path, document: str
 ) -> None:

@@ -17,6 +17,7 @@ from command import Command, Ended
 from onceproof.harness.runtime import processes
 from onceproof.harness.runtime.guardian import MARK
 from onceproof.harness.runtime.waiting import NotYet, wait_for
+from trials import long
 
 DUPLICATES = ("--sink", "kafka_append", "--fault", "sink.commit:after[batch=1] -> kill(driver)")
 HOLDS = ("--sink", "postgres_upsert", "--fault", "sink.write:after[batch=1] -> kill(driver)")
@@ -100,7 +101,7 @@ def sweep_of_a_sink(onceproof: Command, tmp_path: Path) -> tuple[subprocess.Pope
 
 @pytest.mark.parametrize(
     ("start", "number"),
-    [(run_of_a_trial, signal.SIGINT), (sweep_of_a_sink, signal.SIGINT), (run_of_a_trial, signal.SIGTERM)],
+    [(run_of_a_trial, signal.SIGINT), (sweep_of_a_sink, signal.SIGINT), long(run_of_a_trial, signal.SIGTERM)],
 )
 def test_a_command_that_is_interrupted_ends_soon_and_leaves_nothing(
     onceproof: Command,

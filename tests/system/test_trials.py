@@ -171,6 +171,7 @@ def test_a_ledger_by_task_skips_and_repeats_where_a_replay_deals_partitions_to_o
     )
 
 
+@pytest.mark.long
 def test_a_driver_is_started_again_only_after_the_time_that_the_plan_says(trial: Run) -> None:
     result = trial("postgres_upsert", "sink.write:after[batch=1] -> kill(driver) then restart(driver, after=3s)")
     assert result.verdict.outcome == "pass", described(result)

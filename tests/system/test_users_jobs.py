@@ -76,6 +76,7 @@ def written(directory: Path, job: str, sql: str) -> dict[str, Path]:
     return paths
 
 
+@pytest.mark.long
 def test_an_upsert_by_key_keeps_the_last_arrival_of_each_key(trial: Run) -> None:
     result = trial("postgres_latest", "sink.write:after[batch=1] -> kill(driver)", workload=FULL)
     assert result.verdict.outcome == "pass", described(result)
