@@ -43,9 +43,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-@pytest.mark.parametrize(
-    "sink", [sink if sink in ("ledger_by_attempt", "rewrites_known_batches") else long(sink) for sink in FOUND]
-)
+@pytest.mark.parametrize("sink", [sink if sink == "ledger_by_attempt" else long(sink) for sink in FOUND])
 def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found(
     session: Session, tmp_path: Path, sink: str
 ) -> None:
@@ -85,6 +83,7 @@ def outcomes(certificate: Certificate) -> Mapping[str, tuple[str, str | None, Ma
     return {point.plan: (point.verdict, point.guarantee, point.anomalies) for point in certificate.points}
 
 
+@pytest.mark.long
 def test_packed_runs_and_runs_of_one_point_come_to_the_same(session: Session, tmp_path: Path) -> None:
     points = "sink.commit:after,batch.commit:after"
     packed = sweep(session, "kafka_append", tmp_path / "packed", points, profile="demo")

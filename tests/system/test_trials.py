@@ -22,9 +22,10 @@ from trials import (
     raises_on_replay,
 )
 
-CORRECT = [long("postgres_upsert"), long("postgres_ledger"), "kafka_transactional"]
+CORRECT = ["postgres_upsert", "postgres_ledger", "kafka_transactional"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("sink", CORRECT)
 def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
