@@ -18,7 +18,7 @@ PASSED=(
 TESTS=(
     tests/system/test_guardian.py
     tests/system/test_life_and_death.py::test_sigkill_in_mid_trial_leaves_nothing_and_the_next_run_works
-    "tests/system/test_life_and_death.py::test_a_command_that_is_interrupted_ends_soon_and_leaves_nothing"
+    tests/system/test_life_and_death.py::test_a_command_that_is_interrupted_ends_soon_and_leaves_nothing
     tests/system/test_local_environment.py::test_a_harness_that_ends_while_its_services_start_leaves_nothing
     tests/system/test_local_environment.py::test_a_harness_that_ends_while_the_databases_files_are_copied_leaves_nothing
 )
