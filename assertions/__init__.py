@@ -29,7 +29,7 @@ from .model import (
     Verdict,
 )
 from .rows import RowError, rows_of_json, same_rows, to_table
-from .storage import load, save
+from .storage import JOURNAL, load, save
 from .truth import (
     INPUT_SCHEMA,
     ExpectationError,
@@ -54,6 +54,7 @@ from .workload import Row, Transaction, Workload, committed_rows, encode
 __all__ = [
     "ACK_SCHEMA",
     "INPUT_SCHEMA",
+    "JOURNAL",
     "ROW_SCHEMA",
     "ActionRecord",
     "Anomaly",

@@ -16,10 +16,8 @@ from .truth import right_versions_until
 from .truth import truth_until as truth_of_batches
 
 
-def truth_until(evidence: Evidence, batch: int | None) -> pa.Table:
-    """What a reader must see once ``batch`` is committed and no later one has begun; nothing for None."""
-    if batch is None:
-        return evidence.truth.schema.empty_table()
+def truth_until(evidence: Evidence, batch: int) -> pa.Table:
+    """What a reader must see once ``batch`` is committed and no later one has begun; nothing below 0."""
     return truth_of_batches(evidence.expectation, evidence.input, batch)
 
 
@@ -29,11 +27,9 @@ def newest(glimpse: Glimpse) -> int | None:
     return max(known, default=None)
 
 
-def right_until(evidence: Evidence, batch: int | None) -> pa.Table:
+def right_until(evidence: Evidence, batch: int) -> pa.Table:
     """Rows that a reader may get once ``batch`` is committed and no later one has begun: under a sink's ORDER there are
     more of them than in the truth, since among equals any is right."""
-    if batch is None or batch < 0:
-        return evidence.truth.schema.empty_table()
     return right_versions_until(evidence.expectation, evidence.input, batch)
 
 

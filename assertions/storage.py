@@ -17,7 +17,6 @@ workload, acknowledgements and batches, the ground truth from input and expectat
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..documents import read_document
+from ..documents import file_digest, read_document
 from .model import ACK_SCHEMA, Evidence, Glimpse, Reading
 from .rows import same_rows
 from .stored_evidence import SAME, STORED_EVIDENCE, StoredEvidence, StoredGlimpse, stored
 from .truth import input_table, truth
 
 EVIDENCE, INPUT, TRUTH = "evidence.json", "input.parquet", "truth.parquet"
-ACKS, JOURNAL = "acks.parquet", "journal.jsonl"
+ACKS = "acks.parquet"
+JOURNAL = "journal.jsonl"
+"""The events of a trial, one JSON object a line."""
 
 SUMS = "SHA256SUMS"
 
@@ -53,7 +54,7 @@ def save(evidence: Evidence, directory: Path) -> None:
         lines = (json.dumps(event, ensure_ascii=False, default=str) + "\n" for event in evidence.journal)
         journal.write_text("".join(lines), encoding="utf-8")
     (directory / EVIDENCE).write_text(stored(evidence).model_dump_json(indent=2) + "\n", encoding="utf-8")
-    (directory / SUMS).write_text("".join(f"{_digest(path)}  {name}\n" for name, path in _kept(directory)))
+    (directory / SUMS).write_text("".join(f"{file_digest(path)}  {name}\n" for name, path in _kept(directory)))
 
 
 def load(directory: Path) -> Evidence:
@@ -77,11 +78,6 @@ def _kept(directory: Path) -> list[tuple[str, Path]]:
     return sorted((path.relative_to(directory).as_posix(), path) for path in found)
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _verify(directory: Path) -> None:
     """Raises ValueError for the first file that is not as it was when the evidence was written."""
     if not (directory / SUMS).is_file():
@@ -94,7 +90,7 @@ def _verify(directory: Path) -> None:
             raise ValueError(f"{name} is missing")
         if name not in written:
             raise ValueError(f"{name} was not there when the evidence was written")
-        if _digest(present[name]) != written[name]:
+        if file_digest(present[name]) != written[name]:
             raise ValueError(f"{name} is not as it was written: its sha256 is not that of {SUMS}")
 
 

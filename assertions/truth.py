@@ -77,8 +77,7 @@ def truth(expectation: Expectation, stored: pa.Table) -> pa.Table:
 
 def truth_until(expectation: Expectation, stored: pa.Table, batch: int) -> pa.Table:
     """The truth over the input of the batches up to ``batch``, itself included; below 0 there are none."""
-    until = pc.fill_null(pc.less_equal(stored["batch"], batch), False)
-    return truth(expectation, stored.filter(until))
+    return truth(expectation, _until(stored, batch))
 
 
 def versions(expectation: Expectation, stored: pa.Table) -> pa.Table:
@@ -132,8 +131,12 @@ def right_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
 
 def right_versions_until(expectation: Expectation, stored: pa.Table, batch: int) -> pa.Table:
     """What a reader may get once the batches up to ``batch`` are written, and no other."""
-    until = stored.filter(pc.fill_null(pc.less_equal(stored["batch"], batch), False))
+    until = _until(stored, batch)
     return _with_equals(truth(expectation, until), expectation, until)
+
+
+def _until(stored: pa.Table, batch: int) -> pa.Table:
+    return stored.filter(pc.fill_null(pc.less_equal(stored["batch"], batch), False))
 
 
 def _with_equals(truth_table: pa.Table, expectation: Expectation, stored: pa.Table) -> pa.Table:

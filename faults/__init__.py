@@ -12,7 +12,6 @@ onceproof.faults.errors.PlanError: plan, line 1, column 1: no phase is called si
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
 from .catalogue import (
     ACTIONS,
-    ALWAYS_REPORTED,
     PHASES,
     UNKNOWN,
     ActionSpec,
@@ -28,6 +27,7 @@ from .catalogue import (
     required_steps,
     shape_of,
 )
+from .declarations import ALWAYS_REPORTED
 from .errors import PlanError
 from .handlers import calls_at, errors_at
 from .injector import Injector

@@ -18,7 +18,6 @@ from .shape import UNKNOWN, SinkShape, lines_of, shape_of
 
 __all__ = [
     "ACTIONS",
-    "ALWAYS_REPORTED",
     "PHASES",
     "PROCESS_KINDS",
     "UNKNOWN",
@@ -50,17 +49,6 @@ PHASES: tuple[Phase, ...] = _in_protocol_order()
 
 ACTIONS: tuple[ActionSpec, ...] = tuple(check_spec(action) for _, action in declared_in(actions, "ACTION"))
 """Every action, by name. One that must leave nothing behind is refused (TypeError)."""
-
-ALWAYS_REPORTED: frozenset[tuple[str, Edge]] = frozenset(
-    {
-        ("query.start", "before"),
-        ("sink.write", "before"),
-        ("sink.write", "after"),
-        ("batch.commit", "before"),
-        ("batch.commit", "after"),
-    }
-)
-"""Points of the driver that are reported in every trial: they are the evidence of a replay."""
 
 _PHASES = {phase.name: phase for phase in PHASES}
 _ACTIONS = {action.name: action for action in ACTIONS}

@@ -160,3 +160,15 @@ def check_spec(spec: ActionSpec) -> ActionSpec:
             on = f" on {target}" if target else ""
             raise TypeError(f"action {spec.name}{on} declares no requirement that holds at every step: see requires")
     return spec
+
+
+ALWAYS_REPORTED: frozenset[tuple[str, Edge]] = frozenset(
+    {
+        ("query.start", "before"),
+        ("sink.write", "before"),
+        ("sink.write", "after"),
+        ("batch.commit", "before"),
+        ("batch.commit", "after"),
+    }
+)
+"""Points of the driver that are reported in every trial: they are the evidence of a replay."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point
-from .catalogue import ALWAYS_REPORTED, action_named, has_phase, phase_named, phases_of
-from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Phase
+from .catalogue import action_named, has_phase, phase_named, phases_of
+from .declarations import ALWAYS_REPORTED, PROCESS_KINDS, SINKS, ActionSpec, Phase
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
 from .shape import SinkShape

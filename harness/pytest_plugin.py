@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pytest
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .trial.spec import TrialResult
 
 MARKER = "onceproof"
-ARGUMENTS = ("sink", "faults", "claim", "seed", "rows", "batches", "conf", "jars", "deadline")
+ARGUMENTS = ("sink", "faults", "claim", "seed", "rows", "batches", "conf", "jars", "deadline", "job", "expect")
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,15 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
     sizes = {name: arguments[name] for name in ("rows", "batches") if name in arguments}
     try:
         asked = Request(
-            sink=_sink(arguments["sink"], request.node.path),
+            sink=_near(arguments["sink"], request.node.path),
             plan=onceproof_plan,
             claim=Guarantee(arguments["claim"]) if "claim" in arguments else None,
             workload=Workload(seed=arguments.get("seed", 1), **sizes),
             conf=arguments.get("conf", {}),
             jars=arguments.get("jars", ()),
             deadline=arguments.get("deadline", 90.0),
+            job=_near(arguments.get("job"), request.node.path),
+            expect=_near(arguments.get("expect"), request.node.path),
         )
         return Trial(onceproof_session.trial(asked))
     except (UsageError, Unavailable, ValueError) as error:
@@ -169,7 +171,11 @@ def _canonical(plan: str, where: str) -> str:
         raise pytest.Collector.CollectError(f"{where}: {error}") from error
 
 
-def _sink(name: str, test: Path) -> str:
-    """A sink's path is relative to the test's file; a bare name is one of the reference sinks."""
-    neighbour = test.parent / name
-    return str(neighbour) if neighbour.is_file() else name
+@overload
+def _near(name: str, test: Path) -> str: ...
+@overload
+def _near(name: None, test: Path) -> None: ...
+def _near(name: str | None, test: Path) -> str | None:
+    """A path is relative to the test's file; anything else is the name of a reference sink or job, or left out."""
+    neighbour = test.parent / name if name else None
+    return str(neighbour) if neighbour and neighbour.is_file() else name

@@ -1,4 +1,5 @@
-"""JSON documents that are read back: each is checked against its model, and a broken one is one clear line.
+"""JSON documents that are kept and read back: written as a whole, checked against their model when they are read, and
+a broken one is one clear line.
 
 >>> from pydantic import TypeAdapter
 >>> parse_document(b'{"batches": "many"}', TypeAdapter(dict[str, int]), "sizes.json")
@@ -9,6 +10,8 @@ onceproof.documents.DocumentError: sizes.json: field batches is 'many': input sh
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +41,19 @@ def parse_document(text: bytes, adapter: TypeAdapter[T], name: str) -> T:
         return adapter.validate_json(text, strict=True)
     except ValidationError as error:
         raise DocumentError(f"{name}: {_first(error)}") from error
+
+
+def write_document(path: Path, text: str) -> None:
+    """Replace a file as a whole: whoever reads it finds the old text or the new one."""
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
 
 def torn_batches(evidence: Evidence) -> list[Torn]:
     """Each reading that shows part of the newest batch, whatever the sink claims."""
-    right: dict[int, pa.Table] = {-1: right_until(evidence, None)}
+    right: dict[int, pa.Table] = {}
     found = []
     for glimpse in evidence.glimpses:
         batch = newest(glimpse)

@@ -64,8 +64,9 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
 
 def _gone(observed: pa.Table, evidence: Evidence) -> pa.Table:
     """Rows with the first ``reading`` that had more of them than there are, how many it had, and how many are kept."""
+    versions = all_versions(evidence.truth, evidence)
     found = [
-        _replaced_left_out(_gone_since(glimpse, observed), observed, glimpse, evidence)
+        _replaced_left_out(_gone_since(glimpse, observed), observed, glimpse, versions, evidence)
         for glimpse in evidence.glimpses
         if glimpse.rows is not None
     ]
@@ -85,14 +86,15 @@ def _gone_since(glimpse: Glimpse, observed: pa.Table) -> pa.Table:
     return select(statement, glimpse=glimpse.rows, observed=observed)
 
 
-def _replaced_left_out(gone: pa.Table, observed: pa.Table, glimpse: Glimpse, evidence: Evidence) -> pa.Table:
+def _replaced_left_out(
+    gone: pa.Table, observed: pa.Table, glimpse: Glimpse, versions: pa.Table, evidence: Evidence
+) -> pa.Table:
     if not evidence.expectation.latest or not gone.num_rows:
         return gone
     key = list(evidence.expectation.latest)
     statement = NOT_REPLACED.format(
         same_row=equal("v", "g", observed.column_names), same_key=equal("o", "g", key), met_key=equal("m", "g", key)
     )
-    versions = all_versions(evidence.truth, evidence)
     return select(statement, gone=gone, observed=observed, glimpse=glimpse.rows, versions=versions)
 
 

@@ -12,18 +12,8 @@ from functools import cache
 
 from ...additions import modules_in
 from .. import phases as families
+from ..declarations import ALWAYS_REPORTED
 from .rule import Injection, Rule, Side, render
-
-ALWAYS = frozenset(
-    (phase, edge)
-    for phase, edges in {
-        "query.start": ("before",),
-        "sink.write": ("before", "after"),
-        "batch.commit": ("before", "after"),
-    }.items()
-    for edge in edges
-)
-"""Points that every driver reports: they are the evidence of a replay."""
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _MOVED = ("runtime", "checkpointing", "sinks")
@@ -61,7 +51,7 @@ def rules(
     Spark version whose classes are not known, for a point that no rule reports, and for task.row without rows.
     """
     packages = _packages(spark_version)
-    wanted = _points(phases) | (ALWAYS if side == "driver" else frozenset())
+    wanted = _points(phases) | (ALWAYS_REPORTED if side == "driver" else frozenset())
     if any(phase == "task.row" for phase, _ in wanted) and side == "executor" and not rows:
         raise ValueError("task.row is reported for given rows only: rows is empty")
     injection = Injection(host, port, token, tuple(sorted(rows)), gate if side == "broker" else None)

@@ -125,7 +125,7 @@ def _rows_of(batch: int, before: pa.Table, after: pa.Table, evidence: Evidence) 
     """The batch's own rows, if the batch changed nothing else and nothing changed them later."""
     key = evidence.expectation.identity
     until = truth_until(evidence, batch)
-    truth = _without(until, truth_until(evidence, batch - 1 if batch else None), until.column_names)
+    truth = _without(until, truth_until(evidence, batch - 1), until.column_names)
     mine = _with(after, truth, key)
     if not same_rows(_without(after, truth, key), _without(before, truth, key)):
         raise _Unclear(f"rows of other batches changed while batch {batch} was written")

@@ -6,7 +6,6 @@ docs/certificate.schema.json is generated from these classes.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from ...assertions import ClaimName, Guarantee, GuaranteeName, Outcome, OutcomeName, weakest
-from ...documents import CLOSED
+from ...documents import CLOSED, write_document
 from ..trial.document import SinkNamed, WorkloadUsed
 from .points import Profile
 from .results import Judged, PointResult
@@ -99,10 +98,7 @@ def notes_of(trials: Iterable[Judged]) -> list[str]:
 
 
 def write_certificate(certificate: Certificate, directory: Path) -> None:
-    """Replace the certificate of a directory as a whole."""
-    temporary = directory / f".{CERTIFICATE}"
-    temporary.write_text(certificate_text(certificate) + "\n", encoding="utf-8")
-    os.replace(temporary, directory / CERTIFICATE)
+    write_document(directory / CERTIFICATE, certificate_text(certificate) + "\n")
 
 
 def certificate_text(certificate: Certificate) -> str:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...assertions import JOURNAL
 from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
 from ...faults.handlers import calls_at, errors_at
 from ..session import Request, Session, refusal
 from ..sinks import find_sink, shape
 from ..trial.document import TrialDocument
-from ..trial.record import TRIAL, read_trial
+from ..trial.record import read_trial
 from .certificate import (
     Certificate,
     Coverage,
@@ -34,7 +35,8 @@ from .results import Judged, PointResult, Store
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import names_code, select, space_of
-from .trace import Event
+from .trace import Event, lines_in
+from .unswept import unswept
 
 REFERENCE = "000-reference"
 REPLAY = "000-replay"
@@ -100,9 +102,7 @@ def certify(
     request = replace(request, readable=reference.verdict != "inconclusive")
     space = _space(session, request, directory, wanted, roles, trace)
     asked = select(space, wanted.points)
-    sweeping = _Sweeping(
-        request, directory, wanted, roles, reference, trace.document, space, asked, store, inputs, started
-    )
+    sweeping = _Sweeping(request, directory, wanted, roles, reference, trace, space, asked, store, inputs, started)
     todo = packs([point for point in asked.points if store.get(point.text) is None], wanted.pack)
     parallel = wanted.parallel or bearable()
     sizes = [len(pack.points) for pack in todo]
@@ -134,15 +134,27 @@ def bearable() -> int:
 def _traced(session: Session, request: Request, directory: Path, name: str) -> tuple[Judged, Trace]:
     """A trial with all probes, or the one that an earlier sitting of this sweep ran: its verdict and its journal."""
     place = directory / name
-    if not (place / TRIAL).is_file():
+    trace = _stored_trace(place)
+    if trace is None:
         if place.exists():  # cut short
             shutil.rmtree(place)
         session.trial(replace(request, trace=True, directory=place))
-    document = read_trial(place)
-    lines = (place / "journal.jsonl").read_text(encoding="utf-8").split("\n")
-    trace = Trace(document, [json.loads(line) for line in lines if line])
-    fields = {name: getattr(document, name) for name in JUDGED}
-    return Judged(**fields, seconds=document.timings.total, run_directory=str(place)), trace
+        trace = _read_trace(place)
+    fields = {name: getattr(trace.document, name) for name in JUDGED}
+    return Judged(**fields, seconds=trace.document.timings.total, run_directory=str(place)), trace
+
+
+def _stored_trace(place: Path) -> Trace | None:
+    """None if there is none, or what a power cut left of one."""
+    try:
+        return _read_trace(place)
+    except (OSError, ValueError):
+        return None
+
+
+def _read_trace(place: Path) -> Trace:
+    lines = (place / JOURNAL).read_text(encoding="utf-8").split("\n")
+    return Trace(read_trial(place), [json.loads(line) for line in lines if line])
 
 
 def _space(
@@ -185,7 +197,7 @@ class _Sweeping:
     wanted: Wanted
     roles: Mapping[str, int]
     reference: Judged
-    document: TrialDocument
+    trace: Trace
     space: Space
     asked: Space
     store: Store
@@ -196,19 +208,21 @@ class _Sweeping:
         found = [result for point in self.asked.points if (result := self.store.get(point.text)) is not None]
         results = [*found, *self.store.of_runs()]
         complete = len(found) == len(self.asked.points) and bool(found) and not self.asked.unreached
-        scope = scope_of(self.space, self.asked, {result.plan: result for result in found}, self.roles, self._unswept())
+        by_plan = {result.plan: result for result in found}
+        left_out = unswept(find_sink(self.request.sink), lines_in(self.trace.journal))
+        scope = scope_of(self.space, self.asked, by_plan, self.roles, left_out)
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)
-        claim = self.document.claim
+        document = self.trace.document
         return Certificate(
             verdict=outcome,
-            summary=summary_of(outcome, claim, scope, results),
+            summary=summary_of(outcome, document.claim, scope, results),
             guarantee=guarantee_of(outcome, trials),
-            claim=claim,
-            sink=self.document.sink,
+            claim=document.claim,
+            sink=document.sink,
             batch=self.roles[MIDDLE],
             seed=self.request.workload.seed,
-            workload=self.document.workload,
+            workload=document.workload,
             profile=self.wanted.profile,
             coverage=Coverage(
                 points=len(self.asked.points), run=len(found), landed=sum(result.landed for result in found)
@@ -219,12 +233,7 @@ class _Sweeping:
             reference=self.reference,
             points=results,
             seconds=round(time.monotonic() - self.started, 1),
-            environment=self.document.environment.model_dump(),
+            environment=document.environment.model_dump(),
             inputs=dict(self.inputs),
             run_directory=str(self.directory),
         )
-
-    def _unswept(self) -> list[str]:
-        """Modules of the sink's directory that it imports and of which no line was executed in a batch."""
-        swept = {point.step.removeprefix("line ").rpartition(":")[0] for point in self.space.points}
-        return sorted(set(shape(find_sink(self.request.sink)).modules) - swept)

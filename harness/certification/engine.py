@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...assertions import Outcome
 from ...faults import format_plan
-from ..errors import Unavailable
+from ..errors import Unavailable, one_line
 from ..session import Request, Session
 from ..trial.spec import TrialResult
 from .attribution import attribute
@@ -191,7 +191,7 @@ def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, director
         verdict="inconclusive",
         exactly_once="inconclusive",
         guarantee=None,
-        reason=f"the trial ended in an error: {type(error).__name__}: {' '.join(str(error).split())}",
+        reason=f"the trial ended in an error: {type(error).__name__}: {one_line(error)}",
         anomalies={},
         seconds=0.0,
         run_directory=str(directory),

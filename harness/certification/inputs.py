@@ -7,31 +7,32 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from ...documents import file_digest
 from ..java import find_java
 from ..jobs import find_job
 from ..session import EnvironmentOptions, Request, where
 from ..sinks import find_sink, shape
 from ..spark import spark_of
-from ..trial.record import digest
 
 
 def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     """Names and values, the same for the same inputs. Raises UsageError or Unavailable for what is not there."""
     sink = find_sink(request.sink)
     env, master = where(options)
-    found = {f"sink {sink.name}": digest(sink)}
-    found |= {f"module {name}": digest(sink.parent / name) for name in sorted(set(shape(sink).modules) - {sink.name})}
+    found = {f"sink {sink.name}": file_digest(sink)}
+    modules = sorted(set(shape(sink).modules) - {sink.name})
+    found |= {f"module {name}": file_digest(sink.parent / name) for name in modules}
     job = find_job(request.job, request.expect)
     found |= {
-        f"job {job.path.name}": digest(job.path),
-        f"expectation {job.expectation_path.name}": digest(job.expectation_path),
+        f"job {job.path.name}": file_digest(job.path),
+        f"expectation {job.expectation_path.name}": file_digest(job.expectation_path),
     }
     found |= {
         "seed": str(request.workload.seed),
         "workload": _text(request.workload.as_json()),
         "claim": request.claim.value if request.claim else "the sink's own",
         "configuration": _text(request.conf),
-        "jars": _text({Path(jar).name: digest(Path(jar)) for jar in request.jars}),
+        "jars": _text({Path(jar).name: file_digest(Path(jar)) for jar in request.jars}),
         "environment": env,
         "master": master,
         "brokers": str(options.brokers or "as the environment has them"),

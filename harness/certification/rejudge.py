@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from ...assertions import Evidence, Verdict, judge, load
+from ...documents import DocumentError, read_document
 from ...faults import format_fault, parse
 from ..errors import UsageError
 from .attribution import Share, attribute
@@ -20,15 +22,16 @@ def stored_certificate(directory: Path) -> Certificate | None:
     if not path.is_file():
         return None
     try:
-        return Certificate.model_validate_json(path.read_bytes())
-    except ValueError as error:
-        raise UsageError(f"{path} is damaged: {' '.join(str(error).split())[:300]}") from error
+        return read_document(path, TypeAdapter(Certificate))
+    except (OSError, DocumentError) as error:
+        raise UsageError(str(error)) from error
 
 
 def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     """The same certificate, with every verdict computed again. Raises ValueError for a damaged run directory."""
-    reference = _judged(certificate.reference, judge(_evidence(_here(certificate.reference, directory))))
-    points = [_point(point, directory) for point in certificate.points]
+    runs = _Runs(directory)
+    reference = _judged(certificate.reference, runs.of(certificate.reference)[1])
+    points = [_point(point, runs) for point in certificate.points]
     trials: Sequence[Judged] = [reference, *points]
     complete = certificate.coverage.run == certificate.coverage.points > 0 and not any(
         cell.status == "not reached" and not cell.points for cell in certificate.scope.cells
@@ -46,11 +49,25 @@ def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     )
 
 
-def _point(point: PointResult, directory: Path) -> PointResult:
+class _Runs:
+    """The runs of a sweep, each loaded and judged once for all of its points: those of one run follow one another."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._last: tuple[Path, Evidence, Verdict] | None = None
+
+    def of(self, trial: Judged) -> tuple[Evidence, Verdict]:
+        place = self._directory / Path(trial.run_directory).name  # also where the sweep's has been moved
+        if self._last is None or self._last[0] != place:
+            evidence = load(place)
+            self._last = place, evidence, judge(evidence)
+        return self._last[1:]
+
+
+def _point(point: PointResult, runs: _Runs) -> PointResult:
     if point.without_trial:
         return point
-    evidence = _evidence(_here(point, directory))
-    overall = judge(evidence)
+    evidence, overall = runs.of(point)
     if point.packed == 1 or point.batch is None:
         return point.model_copy(update=_judged(point, overall).model_dump())
     texts = [fault.text for fault in evidence.faults]
@@ -63,13 +80,3 @@ def _point(point: PointResult, directory: Path) -> PointResult:
 
 def _judged(trial: Judged, verdict: Verdict) -> Judged:
     return judged(verdict, trial.seconds, Path(trial.run_directory))
-
-
-def _here(trial: Judged, directory: Path) -> Path:
-    """The trial's run directory, also where the sweep's has been moved."""
-    return directory / Path(trial.run_directory).name
-
-
-@lru_cache(maxsize=4)
-def _evidence(directory: Path) -> Evidence:
-    return load(directory)

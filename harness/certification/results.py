@@ -13,10 +13,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from ...assertions import GuaranteeName, OutcomeName, Verdict
-from ...documents import CLOSED
+from ...documents import CLOSED, DocumentError, parse_document, read_document, write_document
 from ..errors import UsageError
 
 RESULTS = "results.jsonl"
@@ -55,6 +55,18 @@ class PointResult(Judged):
     packed: int = Field(ge=1, description="points that shared the run which this verdict is from")
 
 
+class _Record(BaseModel):
+    """A line of the file."""
+
+    model_config = CLOSED
+
+    key: str
+    result: PointResult
+
+
+RECORD = TypeAdapter(_Record)
+
+
 def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
     return Judged(
         verdict=verdict.outcome.value,
@@ -71,7 +83,7 @@ def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
 class Store:
     """The records of a sweep in its run directory, by the digest of their plan and of all that can change the result.
 
-    Safe to use from several threads. Raises UsageError if the directory is a sweep's with other inputs.
+    Safe to use from several threads. Raises UsageError if the directory is a sweep's with other inputs, or damaged.
     """
 
     def __init__(self, directory: Path, inputs: Mapping[str, str]) -> None:
@@ -79,10 +91,13 @@ class Store:
         self._inputs = inputs
         self._lock = threading.Lock()
         self._results: dict[str, PointResult] = {}
-        _hold_against(directory / INPUTS, inputs)
-        for line in _whole_lines(self._path):
-            record = json.loads(line)
-            self._results[record["key"]] = PointResult.model_validate(record["result"])
+        try:
+            _hold_against(directory / INPUTS, inputs)
+            for number, line in enumerate(_whole_lines(self._path), 1):
+                record = parse_document(line, RECORD, f"line {number} of {RESULTS}")
+                self._results[record.key] = record.result
+        except DocumentError as error:
+            raise UsageError(f"--resume {directory}: {error}: begin a new sweep without --resume") from error
 
     def key(self, plan: str) -> str:
         text = json.dumps([plan, dict(self._inputs)], sort_keys=True)
@@ -99,10 +114,10 @@ class Store:
 
     def add(self, result: PointResult) -> None:
         """Kept once this returns, whatever happens to the process then."""
-        line = json.dumps({"key": self.key(result.plan), "result": result.model_dump()}, ensure_ascii=False)
+        record = _Record(key=self.key(result.plan), result=result)
         with self._lock, self._path.open("a", encoding="utf-8") as file:
-            self._results[self.key(result.plan)] = result
-            file.write(line + "\n")
+            self._results[record.key] = result
+            file.write(record.model_dump_json() + "\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -110,11 +125,9 @@ class Store:
 def _hold_against(path: Path, inputs: Mapping[str, str]) -> None:
     """Keep what the results depend on; refuse other inputs than those of the results that are there."""
     if not path.exists():
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(dict(inputs), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        write_document(path, json.dumps(dict(inputs), indent=2, ensure_ascii=False) + "\n")
         return
-    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored = read_document(path, TypeAdapter(dict[str, str]), INPUTS)
     changed = [name for name in sorted({*stored, *inputs}) if stored.get(name) != inputs.get(name)]
     if changed:
         was, now = stored.get(changed[0], "not there"), inputs.get(changed[0], "not there")
@@ -125,7 +138,7 @@ def _hold_against(path: Path, inputs: Mapping[str, str]) -> None:
         )
 
 
-def _whole_lines(path: Path) -> Sequence[str]:
+def _whole_lines(path: Path) -> Sequence[bytes]:
     """The lines that were written to their end; a last one without a line end was cut short, and is removed."""
     try:
         data = path.read_bytes()
@@ -135,4 +148,4 @@ def _whole_lines(path: Path) -> Sequence[str]:
     if torn:
         with path.open("r+b") as file:
             file.truncate(len(data) - len(torn))
-    return whole.decode("utf-8").split("\n") if whole else []
+    return whole.split(b"\n") if whole else []

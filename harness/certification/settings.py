@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from ...documents import DocumentError, read_document, write_document
 from ..errors import UsageError
 from ..session import EnvironmentOptions, Request
 from .certify import Wanted
@@ -24,10 +24,11 @@ class Settings:
     wanted: Wanted
 
 
+DOCUMENT = TypeAdapter(Settings)
+
+
 def save_settings(settings: Settings, directory: Path) -> None:
-    temporary = directory / f".{SETTINGS}"
-    temporary.write_bytes(TypeAdapter(Settings).dump_json(settings, indent=2))
-    os.replace(temporary, directory / SETTINGS)
+    write_document(directory / SETTINGS, DOCUMENT.dump_json(settings, indent=2).decode())
 
 
 def load_settings(directory: Path) -> Settings:
@@ -36,6 +37,6 @@ def load_settings(directory: Path) -> Settings:
     if not path.is_file():
         raise UsageError(f"--resume {directory}: no sweep is there (it has no {SETTINGS}): give the directory of one")
     try:
-        return TypeAdapter(Settings).validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise UsageError(f"--resume {directory}: {SETTINGS} is damaged: {' '.join(str(error).split())}") from error
+        return read_document(path, DOCUMENT, SETTINGS)
+    except (OSError, DocumentError) as error:
+        raise UsageError(f"--resume {directory}: {error}") from error

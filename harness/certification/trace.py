@@ -93,5 +93,14 @@ def phases_in(trace: Sequence[Event]) -> frozenset[tuple[str, str | None]]:
     return frozenset((event["phase"], event.get("edge")) for event in trace if event["event"] == "point")
 
 
+def lines_in(trace: Sequence[Event]) -> frozenset[Line]:
+    """The lines of the sink's code that were executed in any batch."""
+    return frozenset(
+        Line(event["file"], event["line"])
+        for event in trace
+        if event["event"] == "point" and event["phase"] == "line" and event.get("batch") is not None
+    )
+
+
 def _reports(trace: Sequence[Event], batch: int) -> list[Event]:
     return [event for event in trace if event["event"] == "point" and event.get("batch") == batch]

@@ -19,8 +19,7 @@ from ..console.trial import print_verdict
 from ..errors import UsageError
 from ..reports import Report, StoredTrial, report_named, reports, written
 from ..trial.record import TRIAL
-from .options import Json
-from .options import claim as claim_of
+from .options import Claim, Json
 from .run import EXIT
 
 
@@ -32,7 +31,7 @@ def check(
     run: Annotated[Path, Parameter(help="a run directory")],
     /,
     *,
-    claim: Annotated[str | None, Parameter(help="judge by this guarantee instead of the one of the run")] = None,
+    claim: Claim = None,
     report: Annotated[str | None, Parameter(help=f"print this report: {', '.join(reports())}")] = None,
     json: Json = False,
 ) -> int:
@@ -46,9 +45,9 @@ def check(
 
         onceproof check .onceproof/runs/20260101-120000-1a2b3c --report markdown
     """
-    chosen, wanted = claim_of(claim), _wanted(report, json)
+    wanted = _wanted(report, json)
     try:
-        result = _judged(run, chosen)
+        result = _judged(run, Guarantee(claim) if claim else None)
     except ValueError as error:
         raise UsageError(str(error)) from error
     if wanted is not None:

@@ -67,7 +67,10 @@ class SweepReport:
         for note in certificate.notes[:NOTES]:
             self._console.print(f"note: {escape(note)}", highlight=False)
         if certificate.scope.unswept:
-            self._console.print(f"imported, but not executed in any batch: {', '.join(certificate.scope.unswept)}")
+            self._console.print(
+                f"not run on the driver in any batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
+                highlight=False,
+            )
         self._console.print(
             f"guarantee observed: {certificate.guarantee or 'none can be told'}; {certificate.coverage.run} of "
             f"{certificate.coverage.points} points in {_duration(certificate.seconds)}",

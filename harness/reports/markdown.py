@@ -62,6 +62,7 @@ def _anomaly(anomaly: Anomaly) -> Iterator[str]:
 
 def certificate(stored: Certificate) -> str:
     wrong = [point for point in stored.points if point.verdict != "pass" or point.anomalies]
+    unswept = stored.scope.unswept
     facts = [
         ("guarantee observed", stored.guarantee or "none can be told"),
         ("points", f"{stored.coverage.run} of {stored.coverage.points} run, {stored.coverage.landed} landed"),
@@ -76,6 +77,9 @@ def certificate(stored: Certificate) -> str:
             table(("", ""), facts),
             _section("Coverage", _matrix(stored)),
             _section("Points that did not simply pass", table(POINT, map(_point, wrong))) if wrong else "",
+            _section("Not run on the driver in any batch: not swept by lines", bullets(map(code, unswept)))
+            if unswept
+            else "",
             _section("Notes", bullets(map(text, stored.notes))) if stored.notes else "",
         ]
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 from ...assertions import verdict_document
-from ...documents import read_document
+from ...documents import file_digest, read_document, write_document
 from ...faults import format_plan
 from .document import (
     TRIAL_DOCUMENT,
@@ -46,22 +45,15 @@ def trial_document(result: TrialResult) -> TrialDocument:
         configuration=Configuration(
             master=spec.resolved.master,
             conf=dict(spec.conf),
-            jars=[JarUsed(name=Path(jar).name, sha256=digest(Path(jar))) for jar in spec.jars],
+            jars=[JarUsed(name=Path(jar).name, sha256=file_digest(Path(jar))) for jar in spec.jars],
         ),
         warnings=list(result.warnings),
         run_directory=str(result.directory),
     )
 
 
-def digest(path: Path) -> str:
-    """sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def write_trial(result: TrialResult) -> None:
-    text = json.dumps(trial_as_json(result), indent=2, ensure_ascii=False)
-    (result.directory / TRIAL).write_text(text + "\n", encoding="utf-8")
+    write_document(result.directory / TRIAL, json.dumps(trial_as_json(result), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_trial(directory: Path) -> TrialDocument:

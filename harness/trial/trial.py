@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...assertions import (
+    JOURNAL,
     Evidence,
     FaultRecord,
     Reading,
@@ -79,7 +80,7 @@ def _run(
 ) -> TrialResult:
     faults = fault_records(spec.plan)
     with ExitStack() as stack:
-        journal = stack.enter_context(Journal(directory / "journal.jsonl"))
+        journal = stack.enter_context(Journal(directory / JOURNAL))
         trial = _Trial(spec, environment, sink_process, directory, rendezvous, start, journal, stack)
         evidence, verdict = trial.run(faults)
         events = journal.events()

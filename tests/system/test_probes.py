@@ -273,9 +273,12 @@ class JobDirectory:
             scripts += [f"script:{script}"] if text else []
         conf = self.root / "conf"
         conf.mkdir(exist_ok=True)
-        options = f"-javaagent:{artifacts().byteman()}={','.join(scripts)} {LEAN}"
+        temporary = self.root / "tmp"  # a driver that is killed removes nothing
+        temporary.mkdir(exist_ok=True)
+        options = f"-Djava.io.tmpdir={temporary} -javaagent:{artifacts().byteman()}={','.join(scripts)} {LEAN}"
         (conf / "spark-defaults.conf").write_text(
-            f"spark.master local[2]\nspark.driver.memory 512m\nspark.driver.extraJavaOptions {options}\n"
+            f"spark.master local[2]\nspark.local.dir {temporary}\nspark.driver.memory 512m\n"
+            f"spark.driver.extraJavaOptions {options}\n"
             f"spark.driver.extraClassPath {self.root / 'classes'}\n"
         )
         environment = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 @pytest.mark.onceproof(
     sink="kafka_append",
     faults=["batch.commit:after[batch=1]->kill(driver)", "sink.commit:after[batch=1] -> kill(driver)"],
-    claim="exactly-once", batches=3, rows=24,
+    claim="exactly-once", batches=3, rows=24, job="mine.py", expect="mine.sql",
 )
 def test_is_exactly_once(onceproof_trial):
     assert onceproof_trial.passed, onceproof_trial.explain()
@@ -27,6 +28,8 @@ def test_is_exactly_once(onceproof_trial):
 def ran(onceproof: Command, directory: Path, text: str, *options: str) -> Ended:
     (directory / "test_mine.py").write_text(text)
     (directory / "pytest.ini").write_text("[pytest]\n")
+    for suffix in (".py", ".sql"):
+        shutil.copy((ROOT / "jobs" / "passthrough").with_suffix(suffix), directory / f"mine{suffix}")
     return onceproof("test_mine.py", *options, command=PYTEST)
 
 
@@ -58,11 +61,11 @@ def test_a_wrong_marker_is_an_error_of_the_collection(onceproof: Command, tmp_pa
     assert "pytest_plugin.py" not in ended.out + ended.err, "no frames of ours"
 
 
-def test_what_a_sink_cannot_have_fails_its_test_in_one_line(onceproof: Command, tmp_path: Path) -> None:
-    text = TESTS.replace("kafka_append", "no_such.py")
-    ended = ran(onceproof, tmp_path, text, "-k", "sink.commit")
+@pytest.mark.parametrize("there", ["kafka_append", "mine.py", "mine.sql"])
+def test_a_file_that_is_not_there_fails_its_test_in_one_line(onceproof: Command, tmp_path: Path, there: str) -> None:
+    ended = ran(onceproof, tmp_path, TESTS.replace(f'"{there}"', '"no_such.py"'), "-k", "sink.commit")
     assert ended.code == 1
-    assert "onceproof: sink file no_such.py does not exist" in ended.out
+    assert "no_such.py does not exist" in ended.out
     assert "pytest_plugin.py" not in ended.out
 
 

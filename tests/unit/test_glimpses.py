@@ -159,7 +159,7 @@ def test_a_reading_that_failed_is_only_noted() -> None:
 
 
 def test_the_truth_until_a_batch_has_the_rows_of_all_batches_up_to_it() -> None:
-    assert truth_until(evidence(), None).num_rows == 0
+    assert truth_until(evidence(), -1).num_rows == 0
     assert sorted(truth_until(evidence(), 1)["id"].to_pylist()) == sorted([*BATCH_0, *BATCH_1])
     assert truth_until(evidence(), 4).num_rows == ground_truth().num_rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from onceproof.harness.certification.results import INPUTS as INPUTS_FILE
 from onceproof.harness.certification.results import RESULTS, PointResult, Store
 from onceproof.harness.errors import UsageError
 
@@ -56,3 +57,14 @@ def test_results_of_other_inputs_are_refused_by_name(tmp_path: Path, inputs: dic
     changed = next(name for name in {**inputs, **INPUTS} if inputs.get(name) != INPUTS.get(name))
     with pytest.raises(UsageError, match=f"{changed} has changed since"):
         Store(tmp_path, inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(RESULTS, '{"key": "b1"}\n'), (RESULTS, "torn\n"), (INPUTS_FILE, "{"), (INPUTS_FILE, '{"seed": 1}')],
+)
+def test_a_damaged_file_is_one_clear_line(tmp_path: Path, name: str, text: str) -> None:
+    Store(tmp_path, INPUTS).add(result())
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=f"--resume {tmp_path}: .*{name}.*begin a new sweep"):
+        Store(tmp_path, INPUTS)

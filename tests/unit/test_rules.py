@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from onceproof.faults import PHASES
-from onceproof.faults.probes.jvm import ALWAYS, every_rule, rules
+from onceproof.faults.declarations import ALWAYS_REPORTED
+from onceproof.faults.probes.jvm import every_rule, rules
 
 WHERE: dict[str, Any] = {"spark_version": "4.2.0", "host": "127.0.0.1", "port": 21000, "token": "tok"}
 POINTS = sorted({(str(rule.phase), rule.edge or "", rule.side) for rule in every_rule() if rule.phase})
@@ -19,7 +20,7 @@ def names(text: str) -> list[str]:
 
 def test_a_driver_always_reports_the_evidence_of_a_replay() -> None:
     found = {name.split()[0] for name in names(rules([], "driver", **WHERE))}
-    assert found == {f"{phase}:{edge}" for phase, edge in ALWAYS}
+    assert found == {f"{phase}:{edge}" for phase, edge in ALWAYS_REPORTED}
 
 
 @pytest.mark.parametrize("side", ["executor", "broker"])
