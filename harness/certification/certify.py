@@ -31,7 +31,7 @@ from .engine import Engine
 from .inputs import inputs_of
 from .packing import packs
 from .points import CRASH, KILL, STEPS_ONLY, Code, Profile, Question, Space
-from .results import Judged, PointResult, Store
+from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import names_code, select, space_of
@@ -206,7 +206,7 @@ class _Sweeping:
 
     def certificate(self) -> Certificate:
         found = [result for point in self.asked.points if (result := self.store.get(point.text)) is not None]
-        results = [*found, *self.store.of_runs()]
+        results = [*found, *unexplained(self.store.of_runs(), found)]
         complete = len(found) == len(self.asked.points) and bool(found) and not self.asked.unreached
         by_plan = {result.plan: result for result in found}
         left_out = unswept(find_sink(self.request.sink), lines_in(self.trace.journal))

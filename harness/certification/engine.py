@@ -89,7 +89,7 @@ class Engine:
             while (pack := _next(work)) is not None:
                 again = self._pack(work, pack)
                 with work.changed:
-                    work.waiting.extend(again)
+                    work.waiting.extendleft(reversed(again))
                     work.running -= 1
                     work.changed.notify_all()
         except BaseException as error:
@@ -114,7 +114,7 @@ class Engine:
         unclear = [Pack((point,)) for point, one in zip(pack.points, found, strict=True) if one.verdict is None]
         if result.verdict.outcome is Outcome.FAIL and len(unclear) == len(pack.points):
             # What only several faults in one run show is a failure as well: it must not be lost if each passes alone.
-            self._keep(work, _of_the_run(pack, result))
+            self._store.add(_of_the_run(pack, result))
         return unclear
 
     def _alone(self, work: _Work, pack: Pack) -> None:

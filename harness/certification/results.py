@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, Field, TypeAdapter
 
 from ...assertions import GuaranteeName, OutcomeName, Verdict
 from ...documents import CLOSED, DocumentError, parse_document, read_document, write_document
+from ...faults import format_fault, parse
 from ..errors import UsageError
 
 RESULTS = "results.jsonl"
@@ -80,6 +81,16 @@ def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
     )
 
 
+def unexplained(runs: Iterable[PointResult], points: Iterable[PointResult]) -> list[PointResult]:
+    """Of the packed runs that failed as a whole, those of which no point has failed by itself."""
+    failed = [_faults(point) for point in points if point.verdict == "fail"]
+    return [run for run in runs if not any(faults <= _faults(run) for faults in failed)]
+
+
+def _faults(result: PointResult) -> frozenset[str]:
+    return frozenset(format_fault(fault) for fault in parse(result.plan).faults)
+
+
 class Store:
     """The records of a sweep in its run directory, by the digest of their plan and of all that can change the result.
 
@@ -108,7 +119,7 @@ class Store:
             return self._results.get(self.key(plan))
 
     def of_runs(self) -> list[PointResult]:
-        """What packed runs showed that none of their points shows by itself."""
+        """The packed runs that failed as a whole."""
         with self._lock:
             return [result for result in self._results.values() if result.cell == SEVERAL]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.harness.certification.results import INPUTS as INPUTS_FILE
-from onceproof.harness.certification.results import RESULTS, PointResult, Store
+from onceproof.harness.certification.results import RESULTS, PointResult, Store, unexplained
 from onceproof.harness.errors import UsageError
 
 INPUTS = {"sink my_sink.py": "a1", "seed": "1"}
@@ -68,3 +68,11 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, name: str, text: str) 
     (tmp_path / name).write_text(text)
     with pytest.raises(UsageError, match=f"--resume {tmp_path}: .*{name}.*begin a new sweep"):
         Store(tmp_path, INPUTS)
+
+
+def test_a_run_that_failed_is_explained_by_a_point_of_it_that_failed_by_itself() -> None:
+    other = "batch.commit:before[batch=2] -> kill(driver)"
+    run = result(f"{PLAN}; {other}", "fail")
+    assert unexplained([run], [result(), result(other)]) == [run]
+    assert unexplained([run], [result(), result("sink.write:after[batch=3] -> kill(driver)", "fail")]) == [run]
+    assert unexplained([run], [result(), result(other, "fail")]) == []
