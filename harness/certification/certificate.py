@@ -53,7 +53,7 @@ class Certificate(BaseModel):
     notes: list[str] = Field(description="what should be known of the sink though it breaks no claim, each once")
     reference: Judged = Field(description="the fault-free trial")
     points: list[PointResult] = Field(description="one for each point, in the order of the space")
-    seconds: float = Field(ge=0, description="the whole sweep, sittings before --resume not counted")
+    seconds: float = Field(ge=0, description="the whole sweep, without what ran before --resume")
     environment: dict[str, str] = Field(description="versions")
     inputs: dict[str, str] = Field(description="all that can change a result, by name")
     run_directory: str = Field(description="its absolute path")

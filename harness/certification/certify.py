@@ -132,7 +132,7 @@ def bearable() -> int:
 
 
 def _traced(session: Session, request: Request, directory: Path, name: str) -> tuple[Judged, Trace]:
-    """A trial with all probes, or the one that an earlier sitting of this sweep ran: its verdict and its journal."""
+    """A trial with all probes, or the one that this sweep ran before it was resumed: its verdict and its journal."""
     place = directory / name
     trace = _stored_trace(place)
     if trace is None:

@@ -17,6 +17,7 @@ from .attribution import attribute
 from .packing import Pack
 from .points import SweepPoint
 from .results import SEVERAL, Judged, PointResult, Store, judged
+from .trace import Step
 
 TRIES = 2
 """A point that a trial did not reach is tried again this often in all: some lines run in some trials only."""
@@ -65,10 +66,11 @@ class Engine:
 
     def run(self, packs: Sequence[Pack], parallel: int) -> None:
         """Returns when all points have a result, or the sweep was ended early; raises KeyboardInterrupt as it comes."""
-        self._run([pack for pack in packs if not pack.exclusive], parallel)
-        self._run([pack for pack in packs if pack.exclusive], 1)
+        if self._run([pack for pack in packs if not pack.exclusive], parallel):
+            self._run([pack for pack in packs if pack.exclusive], 1)
 
-    def _run(self, packs: Sequence[Pack], parallel: int) -> None:
+    def _run(self, packs: Sequence[Pack], parallel: int) -> bool:
+        """Whether the sweep goes on."""
         work = _Work(deque(packs))
         lanes = [threading.Thread(target=self._lane, args=(work,), daemon=True) for _ in range(parallel)]
         for lane in lanes:
@@ -77,12 +79,14 @@ class Engine:
             for lane in lanes:
                 while lane.is_alive():
                     lane.join(0.2)  # in steps: a signal is handled between them
+            goes_on = not work.stopped
         finally:
             with work.changed:
                 work.stopped = True
                 work.changed.notify_all()
         if work.failure is not None:
             raise work.failure
+        return goes_on
 
     def _lane(self, work: _Work) -> None:
         try:
@@ -202,7 +206,7 @@ def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, director
 
 def _of_the_run(pack: Pack, result: TrialResult) -> PointResult:
     steps = "; ".join(point.label for point in pack.points)
-    point = SweepPoint(*SEVERAL, None, pack.plan)
+    point = SweepPoint(Step(SEVERAL[0]), SEVERAL[1], SEVERAL[2], None, pack.plan)
     outcome = judged(result.verdict, result.timings["total"], result.directory)
     named = {"step": f"several faults in one run: {steps}"}
     return _result(point, outcome, True, True, 1, pack).model_copy(update=named)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ...documents import file_digest
+from ... import assertions, documents, faults, harness
 from ..java import find_java
 from ..jobs import find_job
 from ..session import EnvironmentOptions, Request, where
@@ -19,26 +20,29 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     """Names and values, the same for the same inputs. Raises UsageError or Unavailable for what is not there."""
     sink = find_sink(request.sink)
     env, master = where(options)
-    found = {f"sink {sink.name}": file_digest(sink)}
+    found = {f"sink {sink.name}": documents.file_digest(sink)}
     modules = sorted(set(shape(sink).modules) - {sink.name})
-    found |= {f"module {name}": file_digest(sink.parent / name) for name in modules}
+    found |= {f"module {name}": documents.file_digest(sink.parent / name) for name in modules}
     job = find_job(request.job, request.expect)
     found |= {
-        f"job {job.path.name}": file_digest(job.path),
-        f"expectation {job.expectation_path.name}": file_digest(job.expectation_path),
+        f"job {job.path.name}": documents.file_digest(job.path),
+        f"expectation {job.expectation_path.name}": documents.file_digest(job.expectation_path),
     }
     found |= {
         "seed": str(request.workload.seed),
         "workload": _text(request.workload.as_json()),
         "claim": request.claim.value if request.claim else "the sink's own",
         "configuration": _text(request.conf),
-        "jars": _text({Path(jar).name: file_digest(Path(jar)) for jar in request.jars}),
+        "jars": _text({Path(jar).name: documents.file_digest(Path(jar)) for jar in request.jars}),
         "environment": env,
         "master": master,
         "brokers": str(options.brokers or "as the environment has them"),
         "settings of Spark": "lean" if options.lean else "its own",
         "readings while the job runs": "on" if request.watch else "off",
-        "onceproof": onceproof_version(),
+        "deadlines": _text(
+            {"progress": request.deadline, "settle": request.settle_deadline, "sink": options.sink_deadline}
+        ),
+        "onceproof": f"{onceproof_version()}, {_own_digest()}",
     }
     if env == "local":
         spark, java = spark_of(options.python), find_java()
@@ -53,6 +57,13 @@ def onceproof_version() -> str:
         return version("onceproof")
     except PackageNotFoundError:
         return "not installed"
+
+
+def _own_digest() -> str:
+    """Of our own source: a development version changes without its number."""
+    roots = [Path(str(module.__file__)).parent for module in (documents, assertions, faults, harness)]
+    files = sorted({path for root in roots for path in root.rglob("*.py")})
+    return hashlib.sha256("".join(map(documents.file_digest, files)).encode()).hexdigest()[:16]
 
 
 def _text(value: object) -> str:

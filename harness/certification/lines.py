@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from ...faults import Action, Fault, Plan, Point, format_action
 from .points import CRASH, FAIL, KILL, Code, Question, SweepPoint, selector
-from .steps import name_of
-from .trace import NOTHING, Executed, Line, executed, line_order, runs_of
+from .steps import shown
+from .trace import NOTHING, Executed, Line, Step, executed, line_order, runs_of
 
 
 def lines(question: Question) -> Iterator[SweepPoint]:
@@ -50,7 +50,7 @@ def _line(
     faults = (*([before] if before else []), Fault(point, (action,)))
     replayed = ["in the replay"] if before else []
     detail = ", ".join([*replayed, *([] if count == 1 else [_ordinal(nth, count)])])
-    return SweepPoint(f"line {line.file}:{line.line}", format_action(action), role, batch, Plan(faults), detail)
+    return SweepPoint(line, format_action(action), role, batch, Plan(faults), detail)
 
 
 def _ordinal(nth: int, count: int) -> str:
@@ -79,7 +79,7 @@ def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Itera
     for step in again.steps:
         if step not in first.steps and step.row is None:
             plan = Plan((crash, Fault(selector(step, batch), (KILL,))))
-            yield SweepPoint(name_of(step, again), format_action(KILL), role, batch, plan, "in the replay")
+            yield SweepPoint(shown(step, again), format_action(KILL), role, batch, plan, "in the replay")
 
 
 def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
@@ -100,7 +100,12 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
         if line is None:
             end = Fault(Point("sink.write", "after", {"batch": batch}, 2), (KILL,))
             yield SweepPoint(
-                "sink.write:after", format_action(KILL), role, batch, Plan((crash, end)), "at the end of the replay"
+                Step("sink.write", "after"),
+                format_action(KILL),
+                role,
+                batch,
+                Plan((crash, end)),
+                "at the end of the replay",
             )
             continue
         nth = before[line] + passed[line]

@@ -2,7 +2,8 @@
 
 >>> from ...faults import Plan
 >>> from .points import SweepPoint
->>> points = [SweepPoint("task.run:after", "fail", "first", batch, Plan()) for batch in (0, 1, 0)]
+>>> from .trace import Step
+>>> points = [SweepPoint(Step("task.run", "after"), "fail", "first", batch, Plan()) for batch in (0, 1, 0)]
 >>> [[point.batch for point in pack.points] for pack in packs(points, 5)]
 [[0, 1], [0]]
 """

@@ -29,12 +29,12 @@ ANY_BATCH = "any"
 class SweepPoint:
     """A point of the space, and the plan of the trial that covers it.
 
-    ``step`` and ``action`` are those of the coverage matrix; ``detail`` tells points of one cell apart. ``batch`` is
-    None for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
+    ``at`` and ``action`` are those of the coverage matrix; ``detail`` tells points of one cell apart. ``batch`` is None
+    for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
     trials share, so that nothing else may run at the same time.
     """
 
-    step: str
+    at: Step | Line
     action: str
     role: str
     batch: int | None
@@ -42,6 +42,10 @@ class SweepPoint:
     detail: str = ""
     alone: bool = False
     exclusive: bool = False
+
+    @property
+    def step(self) -> str:
+        return str(self.at)
 
     @property
     def text(self) -> str:
@@ -58,10 +62,14 @@ class SweepPoint:
 class Gap:
     """A cell of the matrix that has no point, and why."""
 
-    step: str
+    at: Step | Line
     action: str
     role: str
     reason: str
+
+    @property
+    def step(self) -> str:
+        return str(self.at)
 
 
 @dataclass(frozen=True)

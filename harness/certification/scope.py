@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from ...documents import CLOSED
 from .points import Gap, Space
 from .results import PointResult
+from .trace import Line, Step
 
 Status = Literal["pass", "fail", "inconclusive", "not reached", "not possible here", "not asked"]
 WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not asked", "pass", "not possible here")
@@ -21,6 +22,7 @@ class Cell(BaseModel):
     model_config = CLOSED
 
     step: str
+    file: str | None = Field(default=None, description="of a line: the file of the sink's code")
     action: str
     role: str = Field(description="of the batch; 'any' for a step that knows no batch, or for all of them")
     status: Status
@@ -52,14 +54,17 @@ def scope_of(
 ) -> Scope:
     """``space`` is all that the profile has, ``asked`` what --points chose of it, ``results`` by the plan's text."""
     chosen = {point.text for point in asked.points}
-    found: dict[tuple[str, str, str], list[Status]] = {}
+    found: dict[tuple[Step | Line, str, str], list[Status]] = {}
     for point in space.points:
         status = _status(results.get(point.text)) if point.text in chosen else "not asked"
-        found.setdefault((point.step, point.action, point.role), []).append(status)
+        found.setdefault((point.at, point.action, point.role), []).append(status)
     cells = [
-        Cell(step=step, action=action, role=role, status=min(all_of, key=WORST_FIRST.index), points=len(all_of))
-        for (step, action, role), all_of in found.items()
-    ]
+        Cell(
+            step=str(at), file=at.file if isinstance(at, Line) else None, action=action, role=role,
+            status=min(all_of, key=WORST_FIRST.index), points=len(all_of),
+        )
+        for (at, action, role), all_of in found.items()
+    ]  # fmt: skip
     cells += [_gap(gap, "not reached") for gap in space.unreached]
     cells += [_gap(gap, "not possible here") for gap in space.impossible]
     return Scope(summary=_summary(asked, results, roles, cells), roles=dict(roles), cells=cells, unswept=list(unswept))

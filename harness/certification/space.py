@@ -14,7 +14,8 @@ from ...faults import PHASES
 from ..errors import UsageError
 from .lines import lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
-from .steps import one_task_alone, steps, unreached
+from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
+from .trace import Line, Step
 
 KINDS = ("all", "phases", "lines")
 
@@ -31,7 +32,7 @@ def space_of(question: Question) -> Space:
             assert isinstance(found, SweepPoint)
             possible.append(found)
         else:
-            impossible.setdefault((found.step, found.action, reason), Gap(found.step, found.action, found.role, reason))
+            impossible.setdefault((found.step, found.action, reason), Gap(found.at, found.action, found.role, reason))
     if question.profile == "demo":
         possible = _by_turns(possible)
     return Space(tuple(possible + of_code), tuple(impossible.values()), tuple(unreached(question)))
@@ -56,22 +57,22 @@ def select(space: Space, wanted: str) -> Space:
     """
     names = _names(wanted)
     if not all(name in KINDS or _known(name, space) for name in names):
-        steps = dict.fromkeys(point.step.split(",")[0] for point in space.points)
+        steps = dict.fromkeys(_name(point.at) for point in space.points)
         raise UsageError(f"--points {wanted!r} selects nothing: the steps of this sink are {', '.join(steps)}")
     return replace(
         space,
-        points=tuple(point for point in space.points if _selected(point.step, names)),
-        impossible=tuple(gap for gap in space.impossible if _selected(gap.step, names)),
-        unreached=tuple(gap for gap in space.unreached if _selected(gap.step, names)),
+        points=tuple(point for point in space.points if _selected(point.at, names)),
+        impossible=tuple(gap for gap in space.impossible if _selected(gap.at, names)),
+        unreached=tuple(gap for gap in space.unreached if _selected(gap.at, names)),
     )
 
 
 def check_points(wanted: str) -> None:
     """Raises UsageError for a name that no sink's step has."""
-    steps = [f"{phase.name}:{edge}" for phase in PHASES for edge in phase.edges] + ["one task ended", "line"]
+    places = [Step(phase.name, edge) for phase in PHASES for edge in phase.edges] + [Step(ONE_TASK_ENDED), Step("line")]
     names = _names(wanted)
     if not names or not all(
-        name in KINDS or name.startswith("line ") or any(_selected(step, [name]) for step in steps) for name in names
+        name in KINDS or name.startswith("line ") or any(_selected(place, [name]) for place in places) for name in names
     ):
         known = ", ".join(phase.name for phase in PHASES)
         raise UsageError(
@@ -90,18 +91,16 @@ def _names(wanted: str) -> list[str]:
 
 
 def _known(name: str, space: Space) -> bool:
-    steps = [*(p.step for p in space.points), *(gap.step for gap in (*space.impossible, *space.unreached))]
-    return any(_selected(step, [name]) for step in steps)
+    gaps = [gap.at for gap in (*space.impossible, *space.unreached)]
+    return any(_selected(place, [name]) for place in (*(point.at for point in space.points), *gaps))
 
 
-def _selected(step: str, names: Iterable[str]) -> bool:
-    line = step.startswith("line ")
-    here = step.split(",")[0]
-    return any(
-        name == "all"
-        or (name == "lines" and line)
-        or (name == "phases" and not line)
-        or fnmatchcase(here, name)
-        or fnmatchcase(here.partition(":")[0], name)
-        for name in names
-    )
+def _name(place: Step | Line) -> str:
+    """What --points calls it."""
+    return place.name if isinstance(place, Step) else str(place)
+
+
+def _selected(place: Step | Line, names: Iterable[str]) -> bool:
+    kind = "lines" if isinstance(place, Line) else "phases"
+    patterns = [_name(place), place.phase if isinstance(place, Step) else f"line {place.file}"]
+    return any(name in ("all", kind) or any(fnmatchcase(pattern, name) for pattern in patterns) for name in names)

@@ -10,6 +10,8 @@ from .points import ANY_BATCH, KILL, STEPS_ONLY, Gap, Profile, Question, SweepPo
 from .roles import MIDDLE
 from .trace import Executed, Step, executed, phases_in, runs_of
 
+ONE_TASK_ENDED = "one task ended"
+
 
 def steps(question: Question) -> Iterator[SweepPoint | Gap]:
     for phase in PHASES:
@@ -21,7 +23,7 @@ def steps(question: Question) -> Iterator[SweepPoint | Gap]:
             elif phase.where == "broker" or (phase.name, edge) in phases_in(question.trace):
                 plan = Plan((Fault(Point(phase.name, edge), (action,)),))
                 yield SweepPoint(
-                    f"{phase.name}:{edge}", format_action(action), ANY_BATCH, None, plan,
+                    Step(phase.name, edge), format_action(action), ANY_BATCH, None, plan,
                     alone=True, exclusive=phase.where == "broker",
                 )  # fmt: skip
 
@@ -36,26 +38,26 @@ def _knows_batch(phase: Phase) -> bool:
 
 def _in_each_batch(question: Question, phase: Phase, edge: str, action: Action) -> Iterator[SweepPoint | Gap]:
     """The step in every role; a stage that does not write to the sink in one role, the stages taking turns."""
-    name, number = f"{phase.name}:{edge}", format_action(action)
+    here, struck_by = Step(phase.name, edge), format_action(action)
     anywhere = False
     missing: list[Gap] = []
     for turn, (role, batch) in enumerate(_roles(question).items()):
         seen = executed(question.trace, batch)
-        steps = _of_stage_in_turn([step for step in seen.steps if step.name == name], seen, turn, question.profile)
+        steps = _of_stage_in_turn([step for step in seen.steps if step.name == here.name], seen, turn, question.profile)
         anywhere = anywhere or bool(steps)
         if not steps:
-            missing.append(Gap(name, number, role, f"batch {batch} has no {name} in the reference trace"))
+            missing.append(Gap(here, struck_by, role, f"batch {batch} has no {here} in the reference trace"))
         for step in steps:
             plan = Plan((Fault(selector(step, batch), (action,)),))
             alone = role == MIDDLE and action == KILL
-            yield SweepPoint(name_of(step, seen), number, role, batch, plan, alone=alone)
+            yield SweepPoint(shown(step, seen), struck_by, role, batch, plan, alone=alone)
     if anywhere:
         yield from missing
 
 
-def name_of(step: Step, seen: Executed) -> str:
-    """Stages are named where a batch has several."""
-    return str(step) if len(seen.tasks) > 1 else step.name
+def shown(step: Step, seen: Executed) -> Step:
+    """The step as the matrix has it: with its stage where a batch has several."""
+    return step._replace(stage=step.stage if len(seen.tasks) > 1 else None, row=None)
 
 
 def _roles(question: Question) -> Mapping[str, int]:
@@ -83,15 +85,15 @@ def one_task_alone(question: Question) -> Iterator[SweepPoint]:
         for step in _of_stage_in_turn(several, seen, turn, question.profile):
             end, begin = selector(step, batch, 1), selector(Step("task.run", "before", step.stage), batch, 2)
             plan = Plan((Fault(end, (KILL,), holds=(begin,)),))
-            name = "one task ended" + (f", stage {step.stage}" if len(seen.tasks) > 1 else "")
-            yield SweepPoint(name, format_action(KILL), role, batch, plan, alone=role == MIDDLE)
+            here = shown(Step(ONE_TASK_ENDED, stage=step.stage), seen)
+            yield SweepPoint(here, format_action(KILL), role, batch, plan, alone=role == MIDDLE)
 
 
 def unreached(question: Question) -> Iterator[Gap]:
     """Steps that the trace lacks, and batches whose replay could not be traced."""
     missing = question.required - phases_in(question.trace)
-    for name in sorted(f"{phase}:{edge}" if edge else phase for phase, edge in missing):
-        yield Gap(name, format_action(KILL), ANY_BATCH, "the reference trace never reached it")
+    for step in sorted(Step(phase, edge or "") for phase, edge in missing):
+        yield Gap(step, format_action(KILL), ANY_BATCH, "the reference trace never reached it")
     for role, batch in question.roles.items():
         if question.replay and len(runs_of(question.replay, batch)) < 2:
-            yield Gap("in the replay", format_action(KILL), role, f"batch {batch} was not replayed in the trace")
+            yield Gap(Step("in the replay"), format_action(KILL), role, f"batch {batch} was not replayed in the trace")

@@ -13,12 +13,14 @@ Event = Mapping[str, Any]
 class Step(NamedTuple):
     """A phase with its edge; of a task's phase also the stage, counted within the batch, and the row that it asks for.
 
-    >>> str(Step("task.run", "after", 2))
-    'task.run:after, stage 2'
+    Places that are no phase of the catalogue have no edge.
+
+    >>> str(Step("task.run", "after", 2)), str(Step("one task ended"))
+    ('task.run:after, stage 2', 'one task ended')
     """
 
     phase: str
-    edge: str
+    edge: str = ""
     stage: int | None = None
     row: int | None = None
 
@@ -27,7 +29,7 @@ class Step(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.phase}:{self.edge}"
+        return f"{self.phase}:{self.edge}" if self.edge else self.phase
 
 
 class Line(NamedTuple):
@@ -35,6 +37,9 @@ class Line(NamedTuple):
 
     file: str
     line: int
+
+    def __str__(self) -> str:
+        return f"line {self.file}:{self.line}"
 
 
 @dataclass(frozen=True)

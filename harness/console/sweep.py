@@ -98,7 +98,7 @@ def rows_of(certificate: Certificate) -> dict[tuple[str, str], dict[str, list[Ce
     rows: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for cell in certificate.scope.cells:
         if cell.status != "not possible here":
-            rows.setdefault((_row(cell.step), cell.action), {}).setdefault(cell.role, []).append(cell)
+            rows.setdefault((_row(cell), cell.action), {}).setdefault(cell.role, []).append(cell)
     return rows
 
 
@@ -114,9 +114,9 @@ def points_table(points: Sequence[PointResult]) -> Table:
     return table
 
 
-def _row(step: str) -> str:
+def _row(cell: Cell) -> str:
     """``lines of my_sink.py`` for each of them."""
-    return f"lines of {step[5:].rpartition(':')[0]}" if step.startswith("line ") else step
+    return f"lines of {cell.file}" if cell.file else cell.step
 
 
 def _number(certificate: Certificate, role: str) -> str:

@@ -35,7 +35,7 @@ def result(plan: str = PLAN, verdict: str = "pass") -> PointResult:
     )
 
 
-def test_what_was_kept_is_there_for_the_next_sitting(tmp_path: Path) -> None:
+def test_what_was_kept_is_there_when_the_sweep_is_resumed(tmp_path: Path) -> None:
     Store(tmp_path, INPUTS).add(result())
     assert Store(tmp_path, INPUTS).get(PLAN) == result()
     assert Store(tmp_path, INPUTS).get("query.start:before -> kill(driver)") is None

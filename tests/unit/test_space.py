@@ -11,6 +11,7 @@ from onceproof.harness.certification.packing import packs
 from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.roles import batch_roles
 from onceproof.harness.certification.space import check_points, select, space_of
+from onceproof.harness.certification.trace import Step
 from onceproof.harness.errors import UsageError
 
 ROLES = {"first": 0, "middle": 1, "last": 2}
@@ -199,7 +200,8 @@ def test_a_pack_has_at_most_one_point_for_each_batch_and_what_knows_no_batch_run
 
 
 def test_what_strikes_at_shared_brokers_comes_last() -> None:
-    shared, own = (SweepPoint("a", "fail", "middle", 1, Plan(), exclusive=exclusive) for exclusive in (True, False))
+    here = Step("txn.prepare", "after")
+    shared, own = (SweepPoint(here, "fail", "middle", 1, Plan(), exclusive=exclusive) for exclusive in (True, False))
     assert [pack.exclusive for pack in packs([shared, own], 1)] == [False, True]
 
 
