@@ -132,9 +132,18 @@ def _traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
 
 
 def _evidence_of_attempts(plan: Plan) -> frozenset[PhasePoint]:
-    """Starts and ends of tasks have to be reported where a higher attempt of one, or that it goes on, is evidence."""
+    """Starts and ends of tasks have to be reported where a higher attempt of one, or that it goes on, is evidence.
+
+    So it is where something is done to a thread that runs Python code: it may be that of a task.
+    """
     targets = {action.target for fault in plan.faults for action in fault.actions}
-    return frozenset({("task.run", "before"), ("task.run", "after")}) if targets & set(SPARK_TARGETS) else frozenset()
+    in_python = any(fault.actions[0].target is None and _in_python(fault.at) for fault in plan.faults)
+    needed = in_python or targets & set(SPARK_TARGETS)
+    return frozenset({("task.run", "before"), ("task.run", "after")}) if needed else frozenset()
+
+
+def _in_python(at: Point | Moment) -> bool:
+    return isinstance(at, Point) and phase_named(at.phase).where == "python"
 
 
 def _beginnings_of_stages(points: Iterable[Point]) -> frozenset[PhasePoint]:

@@ -59,6 +59,7 @@ class Request:
     claim: Guarantee | None = None
     workload: Workload = field(default_factory=Workload)
     trace: bool = False
+    every_line: bool = False
     conf: Mapping[str, str] = field(default_factory=dict)
     jars: Sequence[str] = ()
     deadline: float = 90.0
@@ -205,6 +206,7 @@ class Session:
             claim=request.claim or sink.guarantee,
             workload=request.workload,
             trace=request.trace,
+            every_line=request.every_line,
             conf=request.conf,
             jars=request.jars,
             deadline=request.deadline,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 from ...faults import Action, Fault, Plan, Point, format_action
 from .points import CRASH, FAIL, KILL, Code, Question, SweepPoint, selector
 from .steps import shown
-from .trace import NOTHING, Executed, Line, Step, executed, line_order, runs_of
+from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
 
 def lines(question: Question) -> Iterator[SweepPoint]:
@@ -83,34 +82,33 @@ def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Itera
 
 
 def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
-    """Counters go on over restarts: the replay's first pass of a line comes after those of the run that was killed."""
     runs = runs_of(question.replay, batch)
     if len(runs) < 2:
         return
-    killed, replayed = (line_order(question.replay, batch, run) for run in runs[:2])
-    old = {*pairwise([None, *killed, None]), *pairwise([None, *line_order(question.trace, batch), None])}
-    before, passed = Counter(killed), Counter[Line]()
-    for way in pairwise([None, *replayed, None]):
+    killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
+    old = {*ways_to(executions(question.trace, batch)), *ways_to(killed)}
+    for line, nth, count in new_lines(killed, replayed, old):
+        if line is None:
+            plan = Plan((crash, Fault(Point("sink.write", "after", {"batch": batch}, nth), (KILL,))))
+            here = Step("sink.write", "after")
+            yield SweepPoint(here, format_action(KILL), role, batch, plan, "at the end of the replay")
+            continue
+        for action in _line_actions(question.code, line, everything=nth == count or count == 1):
+            yield _line(line, nth, count, action, role, batch, crash)
+
+
+def new_lines(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> Iterator[tuple[Line | None, int, int]]:
+    """Where ways of ``after`` lead that are none of ``old``, which they are added to: a line, its execution, and how
+    many there are in all. Counters go on over restarts: those ``before`` come first. No line: the hand-over ends."""
+    counts = Counter(map(line_of, [*before, *after]))
+    passed = Counter(map(line_of, before))
+    for way in ways_to(after):
         line = way[1]
         if line is not None:
             passed[line] += 1
-        if way in old:
-            continue
-        old.add(way)
-        if line is None:
-            end = Fault(Point("sink.write", "after", {"batch": batch}, 2), (KILL,))
-            yield SweepPoint(
-                Step("sink.write", "after"),
-                format_action(KILL),
-                role,
-                batch,
-                Plan((crash, end)),
-                "at the end of the replay",
-            )
-            continue
-        nth = before[line] + passed[line]
-        for action in _line_actions(question.code, line, everything=passed[line] == 1):
-            yield _line(line, nth, before[line] + replayed.count(line), action, role, batch, crash)
+        if way not in old:
+            old.add(way)
+            yield (line, passed[line], counts[line]) if line is not None else (None, 2, 2)
 
 
 def _first_and_replay(question: Question, batch: int) -> tuple[Executed, Executed]:

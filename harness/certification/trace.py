@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 Event = Mapping[str, Any]
+
+WORKER = "python-worker"
+"""The role of Python processes that run tasks."""
 
 
 class Step(NamedTuple):
@@ -75,7 +78,7 @@ def executed(trace: Sequence[Event], batch: int, run: str | None = None) -> Exec
         if run is not None and event.get("run") != run:
             continue
         if event["phase"] == "line":
-            lines[Line(event["file"], event["line"])] += 1
+            lines[line_of(event)] += 1
         elif event.get("edge"):
             step = Step(event["phase"], event["edge"], event.get("stage"), event.get("row"))
             steps[step] += 1
@@ -84,13 +87,40 @@ def executed(trace: Sequence[Event], batch: int, run: str | None = None) -> Exec
     return Executed(steps, lines, tasks)
 
 
-def line_order(trace: Sequence[Event], batch: int, run: str | None = None) -> list[Line]:
-    """The lines that were executed in a batch, one after the other."""
+Way = tuple[Line | None, Line | None]
+"""From one line to the next of the same thread; None before its first and behind its last one."""
+
+
+def executions(trace: Iterable[Event], batch: int, run: str | None = None) -> list[Event]:
+    """The reports of lines that were executed in a batch, one after the other."""
     return [
-        Line(event["file"], event["line"])
-        for event in _reports(trace, batch)
-        if event["phase"] == "line" and run in (None, event.get("run"))
+        event
+        for event in trace
+        if event["event"] == "point" and event["phase"] == "line" and event.get("batch") == batch
+        if run in (None, event.get("run"))
     ]
+
+
+def ways_to(executions: Iterable[Event]) -> list[Way]:
+    """The way on which each line was come to, then those behind each thread's last line.
+
+    The Python processes of tasks serve several of them in turn: there each line counts by itself.
+    """
+    last: dict[object, Line] = {}
+    found: list[Way] = []
+    for event in executions:
+        line = line_of(event)
+        if event.get("role") == WORKER:
+            found.append((None, line))
+            continue
+        thread = (event.get("process"), event.get("thread"))
+        found.append((last.get(thread), line))
+        last[thread] = line
+    return [*found, *((line, None) for line in last.values())]
+
+
+def line_of(event: Event) -> Line:
+    return Line(event["file"], event["line"])
 
 
 def phases_in(trace: Sequence[Event]) -> frozenset[tuple[str, str | None]]:
@@ -101,7 +131,7 @@ def phases_in(trace: Sequence[Event]) -> frozenset[tuple[str, str | None]]:
 def lines_in(trace: Sequence[Event]) -> frozenset[Line]:
     """The lines of the sink's code that were executed in any batch."""
     return frozenset(
-        Line(event["file"], event["line"])
+        line_of(event)
         for event in trace
         if event["event"] == "point" and event["phase"] == "line" and event.get("batch") is not None
     )

@@ -167,7 +167,7 @@ class _Starter:
         spec, variables = self.spec, dict[str, str]()
         if spec.resolved.lines:
             variables["ONCEPROOF_LINES"] = str(self.sink)
-        if spec.resolved.lines and not spec.trace:
+        if spec.resolved.lines and not (spec.trace or spec.every_line):
             wanted = (f"{file}:{line}" for file, line in sorted(spec.resolved.lines))
             variables["ONCEPROOF_LINE_FILTER"] = ",".join(wanted)
         return variables

@@ -17,7 +17,8 @@ from ..sinks import Sink
 class TrialSpec:
     """One run of a job: its sink, its input, its plan, the claim to judge it by. Durations are in seconds.
 
-    ``trace`` loads every probe that the sink has, so that the journal lists all points of a run.
+    ``trace`` loads every probe that the sink has, so that the journal lists all points of a run; ``every_line``
+    those of the lines of its code only.
     """
 
     sink: Sink
@@ -27,6 +28,7 @@ class TrialSpec:
     claim: Guarantee
     workload: Workload
     trace: bool = False
+    every_line: bool = False
     conf: Mapping[str, str] = field(default_factory=dict)
     jars: Sequence[str] = ()
     deadline: float = 90.0

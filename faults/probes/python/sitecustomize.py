@@ -7,8 +7,8 @@ directory is in front of PYTHONPATH; when it has set itself up, it loads the sit
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
 ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
 (``file.py:42,team/writer.py:57``), the only lines to report, by paths relative to the sink's directory;
-ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of one driver has in its environment; ONCEPROOF_LEAN,
-for a quicker start.
+ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of one driver has in its environment (on other machines,
+where its executors run, ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
 
 A report is a line of text; the thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows, now or
 after the statement has been executed; that it was raised is reported (``event=probe.raised``). End of file means that
@@ -565,10 +565,10 @@ def load_shadowed() -> None:
 
 
 def set_up(variables: Mapping[str, str]) -> None:
-    """Say hello, and begin to watch the sink's lines where they are run on the driver's machine."""
+    """Say hello, and begin to watch the sink's lines."""
     role = role_of(command_line())
     identity = {"role": role, "place": variables.get("ONCEPROOF_PLACE", "local")}
-    mark = variables.get("ONCEPROOF_DRIVER", "")
+    mark = variables.get("ONCEPROOF_DRIVER") or variables.get("ONCEPROOF_JOB", "")
     injector = Injector(variables["ONCEPROOF_INJECTOR"], variables["ONCEPROOF_TOKEN"], identity, mark)
 
     def hello() -> None:
@@ -577,7 +577,7 @@ def set_up(variables: Mapping[str, str]) -> None:
     hello()
     os.register_at_fork(after_in_child=hello)
     sink = variables.get("ONCEPROOF_LINES", "")
-    if not sink or role == "python-worker":
+    if not sink:
         return
     only = [line.strip() for line in variables.get("ONCEPROOF_LINE_FILTER", "").split(",") if line.strip()]
     lines = Lines(injector, sink, frozenset(only) or None)
