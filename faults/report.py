@@ -39,7 +39,8 @@ def read_message(line: bytes) -> Message:
 
 @dataclass
 class Batches:
-    """Which batch a driver's Python code works for: that of the last sink.write:before from the same driver.
+    """Which batch a job's Python code works for: that of the last sink.write:before from the same driver, until the
+    commit log has it.
 
     Drivers are told apart by the mark that all processes of one have in common, so that a paused driver and the one
     that replaced it do not mix. Of several queries in one driver, the one whose hand-over began last counts.
@@ -50,9 +51,11 @@ class Batches:
     def note(self, driver: str, point: Mapping[str, Any]) -> None:
         if (point.get("phase"), point.get("edge")) == ("sink.write", "before"):
             self._last[driver] = {name: point[name] for name in ("query", "run", "batch") if name in point}
+        elif (point.get("phase"), point.get("edge")) == ("batch.commit", "after"):
+            self._last.pop(driver, None)
 
     def of(self, driver: str) -> Mapping[str, Any]:
-        """query, run and batch; empty before the first hand-over."""
+        """query, run and batch; empty where no batch is under way."""
         return self._last.get(driver, {})
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,12 +30,13 @@ from .certificate import (
 from .engine import Engine
 from .inputs import inputs_of
 from .packing import packs
-from .points import CRASH, KILL, STEPS_ONLY, Code, Profile, Question, Space
+from .points import CRASH, KILL, STEPS_ONLY, Code, Profile, Question, Space, SweepPoint
+from .recoveries import recoveries, shows_a_recovery
 from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import names_code, select, space_of
-from .trace import Event, lines_in
+from .trace import Event, Line, lines_in
 from .unswept import unswept
 
 REFERENCE = "000-reference"
@@ -100,20 +101,45 @@ def certify(
     store = Store(directory, inputs)
     reference, trace = _traced(session, replace(request, plan=""), directory, REFERENCE)
     request = replace(request, readable=reference.verdict != "inconclusive")
-    space = _space(session, request, directory, wanted, roles, trace)
+    question = _question(session, request, directory, wanted, roles, trace)
+    space = space_of(question)
     asked = select(space, wanted.points)
     sweeping = _Sweeping(request, directory, wanted, roles, reference, trace, space, asked, store, inputs, started)
-    todo = packs([point for point in asked.points if store.get(point.text) is None], wanted.pack)
-    parallel = wanted.parallel or bearable()
-    sizes = [len(pack.points) for pack in todo]
-    announce(Sweep(reference, asked, len(todo), len(asked.points) - sum(sizes), _expected(reference, sizes, parallel)))
+    engine = Engine(session, request, directory, store, fail_fast=wanted.fail_fast, done=done)
     try:
-        if not (wanted.fail_fast and reference.verdict == "fail"):
-            Engine(session, request, directory, store, fail_fast=wanted.fail_fast, done=done).run(todo, parallel)
+        if not (wanted.fail_fast and reference.verdict == "fail") and _run(engine, sweeping, asked.points, announce):
+            more = tuple(recoveries(question, _struck(sweeping)))
+            sweeping = replace(sweeping, space=space.with_more(more), asked=asked.with_more(more), whole=True)
+            if more:
+                _run(engine, sweeping, more, announce)
     finally:
         certificate = sweeping.certificate()
         write_certificate(certificate, directory)
     return certificate
+
+
+def _run(engine: Engine, sweeping: _Sweeping, points: Sequence[SweepPoint], announce: Callable[[Sweep], None]) -> bool:
+    """Run what has no result yet; whether the sweep goes on."""
+    wanted, store, reference = sweeping.wanted, sweeping.store, sweeping.reference
+    todo = packs([point for point in points if store.get(point.text) is None], wanted.pack)
+    parallel = wanted.parallel or bearable()
+    sizes = [len(pack.points) for pack in todo]
+    stored = len(sweeping.asked.points) - sum(sizes)
+    announce(Sweep(reference, sweeping.asked, len(todo), stored, _expected(reference, sizes, parallel)))
+    return engine.run(todo, parallel)
+
+
+def _struck(sweeping: _Sweeping) -> Iterator[tuple[SweepPoint, Sequence[Event]]]:
+    """The points whose trials reported every line, each with its trial's journal."""
+    last: tuple[Path, Sequence[Event]] | None = None
+    for point in sweeping.asked.points:
+        result = sweeping.store.get(point.text)
+        if result is None or not result.reached or not shows_a_recovery(point):
+            continue
+        place = sweeping.directory / Path(result.run_directory).name
+        if last is None or last[0] != place:
+            last = place, _read_journal(place)
+        yield point, last[1]
 
 
 @dataclass(frozen=True)
@@ -153,33 +179,35 @@ def _stored_trace(place: Path) -> Trace | None:
 
 
 def _read_trace(place: Path) -> Trace:
+    return Trace(read_trial(place), _read_journal(place))
+
+
+def _read_journal(place: Path) -> Sequence[Event]:
     lines = (place / JOURNAL).read_text(encoding="utf-8").split("\n")
-    return Trace(read_trial(place), [json.loads(line) for line in lines if line])
+    return [json.loads(line) for line in lines if line]
 
 
-def _space(
+def _question(
     session: Session, request: Request, directory: Path, wanted: Wanted, roles: Mapping[str, int], trace: Trace
-) -> Space:
+) -> Question:
     sink = find_sink(request.sink)
     replay: Sequence[Event] = ()
     if wanted.profile not in STEPS_ONLY and names_code(wanted.points):
         crashes = [Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in roles.values()]
         plan = format_plan(Plan(tuple(crashes)))
         replay = _traced(session, replace(request, plan=plan), directory, REPLAY)[1].journal
-    return space_of(
-        Question(
-            trace=trace.journal,
-            roles=roles,
-            refusal=lambda plan: refusal(plan, sink, session.options),
-            replay=replay,
-            profile=wanted.profile,
-            phases=frozenset(phase.name for phase, _ in phases_of(shape(sink))),
-            required=required_steps(shape(sink)),
-            code=Code(
-                errors=lambda line: errors_at(sink.parent / line.file, line.line, sink.parent),
-                calls=lambda line: calls_at(sink.parent / line.file, line.line),
-            ),
-        )
+    return Question(
+        trace=trace.journal,
+        roles=roles,
+        refusal=lambda plan: refusal(plan, sink, session.options),
+        replay=replay,
+        profile=wanted.profile,
+        phases=frozenset(phase.name for phase, _ in phases_of(shape(sink))),
+        required=required_steps(shape(sink)),
+        code=Code(
+            errors=lambda line: errors_at(sink.parent / line.file, line.line, sink.parent),
+            calls=lambda line: calls_at(sink.parent / line.file, line.line),
+        ),
     )
 
 
@@ -190,7 +218,7 @@ def _expected(reference: Judged, sizes: Sequence[int], parallel: int) -> float:
 
 @dataclass(frozen=True)
 class _Sweeping:
-    """All that a certificate is made of."""
+    """All that a certificate is made of. ``whole``: the points include those that other points' trials have shown."""
 
     request: Request
     directory: Path
@@ -203,13 +231,15 @@ class _Sweeping:
     store: Store
     inputs: Mapping[str, str]
     started: float
+    whole: bool = False
 
     def certificate(self) -> Certificate:
         found = [result for point in self.asked.points if (result := self.store.get(point.text)) is not None]
         results = [*found, *unexplained(self.store.of_runs(), found)]
-        complete = len(found) == len(self.asked.points) and bool(found) and not self.asked.unreached
+        complete = self.whole and len(found) == len(self.asked.points) > 0 and not self.asked.unreached
         by_plan = {result.plan: result for result in found}
-        left_out = unswept(find_sink(self.request.sink), lines_in(self.trace.journal))
+        swept = {point.at for point in self.asked.points if isinstance(point.at, Line)}
+        left_out = unswept(find_sink(self.request.sink), lines_in(self.trace.journal) | swept)
         scope = scope_of(self.space, self.asked, by_plan, self.roles, left_out)
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)
@@ -225,7 +255,10 @@ class _Sweeping:
             workload=document.workload,
             profile=self.wanted.profile,
             coverage=Coverage(
-                points=len(self.asked.points), run=len(found), landed=sum(result.landed for result in found)
+                points=len(self.asked.points),
+                run=len(found),
+                landed=sum(result.landed for result in found),
+                whole=self.whole,
             ),
             scope=scope,
             anomalies=anomalies_of(trials),

@@ -16,6 +16,7 @@ from ..trial.spec import TrialResult
 from .attribution import attribute
 from .packing import Pack
 from .points import SweepPoint
+from .recoveries import shows_a_recovery
 from .results import SEVERAL, Judged, PointResult, Store, judged
 from .trace import Step
 
@@ -64,13 +65,12 @@ class Engine:
         self._numbers = threading.Lock()
         self._number = 0
 
-    def run(self, packs: Sequence[Pack], parallel: int) -> None:
-        """Returns when all points have a result, or the sweep was ended early; raises KeyboardInterrupt as it comes."""
-        if self._run([pack for pack in packs if not pack.exclusive], parallel):
-            self._run([pack for pack in packs if pack.exclusive], 1)
+    def run(self, packs: Sequence[Pack], parallel: int) -> bool:
+        """Whether all points have a result, or the sweep was ended early. Raises KeyboardInterrupt as it comes."""
+        shared, own = ([pack for pack in packs if pack.exclusive is exclusive] for exclusive in (False, True))
+        return self._run(shared, parallel) and self._run(own, 1)
 
     def _run(self, packs: Sequence[Pack], parallel: int) -> bool:
-        """Whether the sweep goes on."""
         work = _Work(deque(packs))
         lanes = [threading.Thread(target=self._lane, args=(work,), daemon=True) for _ in range(parallel)]
         for lane in lanes:
@@ -143,8 +143,9 @@ class Engine:
         self._keep(work, _result(point, outcome, reached, landed, attempt, pack))
 
     def _trial(self, pack: Pack) -> TrialResult:
-        plan = format_plan(pack.plan)
-        return self._session.trial(replace(self._request, plan=plan, directory=self._next_directory()))
+        plan, every_line = format_plan(pack.plan), any(map(shows_a_recovery, pack.points))
+        asked = replace(self._request, plan=plan, every_line=every_line, directory=self._next_directory())
+        return self._session.trial(asked)
 
     def _next_directory(self) -> Path:
         """A new run directory: a sweep that goes on leaves those of the trials that were cut short as they are."""

@@ -22,14 +22,22 @@ def lines(question: Question) -> Iterator[SweepPoint]:
             for role, count in where.items():
                 for nth in range(1, count + 1):
                     for action in _line_actions(question.code, line, everything=True):
-                        yield _line(line, nth, count, action, role, question.roles[role])
+                        yield line_point(line, nth, count, action, role, question.roles[role])
             continue
         for first in (True, False):
-            roles = list(where) if first else [role for role, count in where.items() if count > 1]
+            roles = list(where) if first else [role for role in where if _is_repeated(question, line, role)]
             for action in _line_actions(question.code, line, everything=first) if roles else ():
                 role = roles[turn % len(roles)]
                 turn += 1
-                yield _line(line, 1 if first else where[role], where[role], action, role, question.roles[role])
+                yield line_point(line, 1 if first else where[role], where[role], action, role, question.roles[role])
+
+
+def _is_repeated(question: Question, line: Line, role: str) -> bool:
+    """Whether the line runs several times in the batch, and equally often in each trace: a thread of the sink's own may
+    run it more or less often, and then nothing is the last time."""
+    batch = question.roles[role]
+    count, runs = executed(question.trace, batch).lines[line], runs_of(question.replay, batch)
+    return count > 1 and (not runs or executed(question.replay, batch, runs[0]).lines.get(line) == count)
 
 
 def _line_actions(code: Code, line: Line, *, everything: bool) -> list[Action]:
@@ -42,14 +50,21 @@ def _line_actions(code: Code, line: Line, *, everything: bool) -> list[Action]:
     return [KILL, *before, *(after if code.calls(line) else [])]
 
 
-def _line(
-    line: Line, nth: int, count: int, action: Action, role: str, batch: int, before: Fault | None = None
+def line_point(
+    line: Line,
+    nth: int,
+    count: int,
+    action: Action,
+    role: str,
+    batch: int,
+    before: Fault | None = None,
+    detail: str = "in the replay",
 ) -> SweepPoint:
+    """The nth of ``count`` executions of a line; ``detail`` says what the fault ``before`` it leads to."""
     point = Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth)
     faults = (*([before] if before else []), Fault(point, (action,)))
-    replayed = ["in the replay"] if before else []
-    detail = ", ".join([*replayed, *([] if count == 1 else [_ordinal(nth, count)])])
-    return SweepPoint(line, format_action(action), role, batch, Plan(faults), detail)
+    details = [*([detail] if before else []), *([] if count == 1 else [_ordinal(nth, count)])]
+    return SweepPoint(line, format_action(action), role, batch, Plan(faults), ", ".join(details))
 
 
 def _ordinal(nth: int, count: int) -> str:
@@ -63,14 +78,13 @@ def second_crashes(question: Question) -> Iterator[SweepPoint]:
     New are steps, and ways from one line to the next. So the point behind the recovery's last line is struck as well:
     at the next line, be that an old one, or where the hand-over ends.
     """
-    known: set[tuple[str, str, str]] = set()
+    found: dict[tuple[str, str, str], list[SweepPoint]] = {}
     for role, batch in question.roles.items():
         crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
         for point in (*_new_steps(question, role, batch, crash), *_new_ways(question, role, batch, crash)):
-            cell = (point.step, point.action, point.detail)
-            if cell not in known or question.profile == "full":
-                known.add(cell)
-                yield point
+            found.setdefault((point.step, point.action, point.detail), []).append(point)
+    for turn, points in enumerate(found.values()):
+        yield from points if question.profile == "full" else [points[turn % len(points)]]
 
 
 def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
@@ -94,7 +108,7 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
             yield SweepPoint(here, format_action(KILL), role, batch, plan, "at the end of the replay")
             continue
         for action in _line_actions(question.code, line, everything=nth == count or count == 1):
-            yield _line(line, nth, count, action, role, batch, crash)
+            yield line_point(line, nth, count, action, role, batch, crash)
 
 
 def new_lines(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> Iterator[tuple[Line | None, int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults import Action, Plan, Point, format_plan
@@ -80,6 +80,9 @@ class Space:
     points: tuple[SweepPoint, ...]
     impossible: tuple[Gap, ...] = ()
     unreached: tuple[Gap, ...] = ()
+
+    def with_more(self, points: tuple[SweepPoint, ...]) -> Space:
+        return replace(self, points=self.points + points)
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,11 @@ def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     reference = _judged(certificate.reference, runs.of(certificate.reference)[1])
     points = [_point(point, runs) for point in certificate.points]
     trials: Sequence[Judged] = [reference, *points]
-    complete = certificate.coverage.run == certificate.coverage.points > 0 and not any(
-        cell.status == "not reached" and not cell.points for cell in certificate.scope.cells
+    coverage = certificate.coverage
+    complete = (
+        coverage.whole
+        and coverage.run == coverage.points > 0
+        and not any(cell.status == "not reached" and not cell.points for cell in certificate.scope.cells)
     )
     outcome = outcome_of([trial.verdict for trial in trials], complete)
     return certificate.model_copy(

@@ -33,8 +33,8 @@ class Cell(BaseModel):
 class Scope(BaseModel):
     """The matrix, in one sentence and cell by cell.
 
-    ``unswept`` names the functions of the sink, and the modules that it imports from its directory, of which the driver
-    executed no line in any batch.
+    ``unswept`` names the functions of the sink, and the modules that it imports from its directory, of which no line
+    was executed in any batch.
     """
 
     model_config = CLOSED

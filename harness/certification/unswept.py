@@ -1,7 +1,7 @@
-"""What of a sink's code no batch ran on the driver: its lines are no points of a sweep, and the certificate says so.
+"""What of a sink's code no batch ran: its lines are not points of a sweep, and the certificate says so.
 
-That is code that only tasks run, which the steps of the task are swept for; code for errors and conditions that the
-workload does not bring about; and code that runs before the query starts or after it has ended.
+That is code for errors and conditions that did not come about, and code that runs before the query starts or after it
+has ended.
 """
 
 from __future__ import annotations

@@ -41,11 +41,23 @@ class SweepReport:
         self._console.print(f"[bold]{sink}[/]: the reference trace, without a fault", highlight=False)
 
     def announce(self, sweep: Sweep) -> None:
+        if self._total:
+            self._announce_more(sweep)
+            return
         self._total, self._done = len(sweep.space.points), sweep.stored
         stored = f", {sweep.stored} of them done before" if sweep.stored else ""
         self._console.print(
             f"{self._name} reference: {coloured(Outcome(sweep.reference.verdict))} ({sweep.reference.seconds:.1f} s); "
             f"{self._total} points{stored}; {sweep.runs} runs follow, about {_duration(sweep.expected)}",
+            highlight=False,
+        )
+
+    def _announce_more(self, sweep: Sweep) -> None:
+        more, self._total = len(sweep.space.points) - self._total, len(sweep.space.points)
+        self._done = sweep.stored
+        self._console.print(
+            f"{self._name} {more} more points: code that only recoveries ran; {sweep.runs} runs follow, about "
+            f"{_duration(sweep.expected)}",
             highlight=False,
         )
 
@@ -68,7 +80,7 @@ class SweepReport:
             self._console.print(f"note: {escape(note)}", highlight=False)
         if certificate.scope.unswept:
             self._console.print(
-                f"not run on the driver in any batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
+                f"not run in any batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
                 highlight=False,
             )
         self._console.print(
