@@ -13,8 +13,11 @@ def act(action: Action, scene: Scene) -> str:
     paused = scene.machines.pause(str(action.target), scene.point, replace=action.until is not None)
     if action.until is not None:
         return paused
-    scene.thread.keep(ACTION.seconds(action, "for"))
-    return f"{paused}; {end(action, scene)}"
+    try:
+        scene.thread.keep(ACTION.seconds(action, "for"))
+    finally:  # a trial that ends before leaves nothing stopped
+        resumed = end(action, scene)
+    return f"{paused}; {resumed}"
 
 
 def end(action: Action, scene: Scene) -> str:

@@ -398,6 +398,14 @@ def test_pause_for_a_time_resumes_by_itself(journal: Journal, acts: Acts) -> Non
     assert acts.done == [("pause", "driver"), ("resume", "driver")]
 
 
+def test_a_pause_that_the_end_of_the_trial_cuts_short_resumes_and_fails(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:after -> pause(broker, for=1m)", acts, journal) as injector:
+        Probe(injector).tell("sink.write", "after", batch=1)
+        journal.wait_for("fault.fired")
+    assert journal.wait_for("fault.failed")["error"] == "the trial ended before 60 s were over"
+    assert acts.done == [("pause", "broker"), ("resume", "broker")]
+
+
 @pytest.mark.parametrize(
     ("action", "done"),
     [
