@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..plans import ActionReference
+
 Report = Mapping[str, Any]
 """A reported point: the fields of the journal's ``point`` event."""
 
@@ -34,11 +36,12 @@ class Machines(Protocol):
     def await_death(self, target: str, point: Report, seconds: float) -> str:
         """Returns when no process of what :meth:`terminate` asked to end runs any more; raises after ``seconds``."""
 
-    def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
-        """SIGSTOP. With ``replace`` the cluster takes the process for dead and starts another one in its place."""
+    def pause(self, target: str, point: Report, *, by: ActionReference, replace: bool = False) -> str:
+        """SIGSTOP, by this action of the plan. With ``replace`` the cluster takes the process for dead and starts
+        another one in its place."""
 
-    def resume(self, target: str, point: Report) -> str:
-        """SIGCONT."""
+    def resume(self, target: str, point: Report, *, paused_by: ActionReference | None = None) -> str:
+        """SIGCONT: to what the action ``paused_by`` has stopped, without one to what was stopped last."""
 
 
 class Network(Protocol):
@@ -67,10 +70,12 @@ class Thread(Protocol):
 
 @dataclass(frozen=True)
 class Scene:
-    """Where an action is done. ``restart_after``: in seconds, what the fault says of the target's restart."""
+    """Where an action is done, and ``reference``: which of the plan's it is. ``restart_after``: in seconds, what the
+    fault says of the target's restart."""
 
     point: Report
     thread: Thread
+    reference: ActionReference
     actuator: Actuator | None = None
     restart_after: float = 0.0
 

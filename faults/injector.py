@@ -128,7 +128,7 @@ class _Step:
         return self.scene.point.get("process")
 
     def as_fields(self) -> dict[str, Any]:
-        return ActionReference(self.armed.index, self.number).as_fields() | {"action": format_action(self.action)}
+        return self.scene.reference.as_fields() | {"action": format_action(self.action)}
 
 
 class Injector:
@@ -402,7 +402,8 @@ class Injector:
 
     def _step(self, armed: _Armed, number: int, point: Mapping[str, Any], thread: _ParkedThread) -> _Step:
         delay = restart_delay(armed.fault, armed.fault.actions[number].target)
-        return _Step(armed, number, thread, Scene(point, thread, self._actuator, delay))
+        reference = ActionReference(armed.index, number)
+        return _Step(armed, number, thread, Scene(point, thread, reference, self._actuator, delay))
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:

@@ -10,8 +10,9 @@ from ..declarations import ActionSpec, Parameter
 
 def act(action: Action, scene: Scene) -> str:
     """With ``until`` the cluster takes the silent process for dead, and its end comes later."""
-    paused = scene.machines.pause(str(action.target), scene.point, replace=action.until is not None)
-    if action.until is not None:
+    replace = action.until is not None
+    paused = scene.machines.pause(str(action.target), scene.point, by=scene.reference, replace=replace)
+    if replace:
         return paused
     try:
         scene.thread.keep(ACTION.seconds(action, "for"))
@@ -21,7 +22,7 @@ def act(action: Action, scene: Scene) -> str:
 
 
 def end(action: Action, scene: Scene) -> str:
-    return scene.machines.resume(str(action.target), scene.point)
+    return scene.machines.resume(str(action.target), scene.point, paused_by=scene.reference)
 
 
 ACTION = ActionSpec(

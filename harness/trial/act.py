@@ -73,7 +73,7 @@ def act(
             stack.enter_context(rendezvous.brokers_of(injector))
             _arm_brokers(environment, rendezvous)
             stack.callback(environment.arm_brokers, None, None)
-        stack.callback(actuator.heal, spec.deadline)  # before brokers are disarmed, which may restart them
+        stack.callback(actuator.restore, spec.deadline)  # before brokers are disarmed, which may restart them
         starter = _Starter(spec, environment, resources, point, directory)
         supervisor = actuator.supervisor = _supervisor(starter, record, progress, watch)
         stack.callback(supervisor.end)

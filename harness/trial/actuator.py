@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ...plans import ActionReference
 from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
 from .network import Cut, Network, Record
+from .pauses import Pausable, Pauses
 from .supervisor import Supervisor
 
 Report = Mapping[str, Any]
@@ -36,14 +38,15 @@ class TrialActuator:
     record: Record
     worker_of: Callable[[Report], str | None]
     supervisor: Supervisor | None = None
-    _paused: dict[str, str] = field(default_factory=dict)
     _restarts: list[threading.Thread] = field(default_factory=list)
     _failures: list[str] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
+    _pauses: Pauses = field(init=False)
 
     def __post_init__(self) -> None:
         self._network = Network(self.environment, self.record)
+        self._pauses = Pauses(self.record)
 
     def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
@@ -74,28 +77,19 @@ class TrialActuator:
             raise EffectError(f"the {target} still runs {seconds:g} s after SIGTERM ({alive})") from error
         return f"{ending.process} and all on its machine ended"
 
-    def pause(self, target: str, point: Report, *, replace: bool = False) -> str:
-        """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place."""
-        if target == "driver":
-            incarnation = self._supervisor().driver_of(point.get("process"))
-            process = self._paused[target] = incarnation.driver.process
-            detail = self._supervisor().replace(incarnation) if replace else incarnation.driver.pause()
-        else:
-            process = self._paused[target] = self._process(target, point)
-            detail = self.environment.pause_process(process)
-        self.record("process.paused", {"target": target, "process": process, "detail": detail})
-        return detail
+    def pause(self, target: str, point: Report, *, by: ActionReference, replace: bool = False) -> str:
+        """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place.
 
-    def resume(self, target: str, point: Report) -> str:
-        """Let the processes of ``target`` go on: those that were paused last, whichever process reports ``point``."""
-        process = self._paused.pop(target, None) or self._process(target, point)
-        if target == "driver":
-            driver = self._supervisor().driver_of(process).driver
-            process, detail = driver.process, driver.resume()
-        else:
-            detail = self.environment.resume_process(process)
-        self.record("process.resumed", {"target": target, "process": process, "detail": detail})
-        return detail
+        ``by`` is the action that stops them. Raises EffectError.
+        """
+        return self._pauses.begin(by, self._pausable(target, point, replace))
+
+    def resume(self, target: str, point: Report, *, paused_by: ActionReference | None = None) -> str:
+        """Let processes of ``target`` go on, whichever process reports ``point``: those that ``paused_by`` has stopped,
+        without it those that were stopped last. Raises EffectError."""
+        if paused_by is not None:
+            return self._pauses.end(paused_by)
+        return self._pauses.end_last(target) or self._pauses.resume(self._pausable(target, point))
 
     def cut(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
         """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
@@ -105,13 +99,14 @@ class TrialActuator:
         process = self._driver(point) if target == "driver" else self._process(target, point)
         return self._network.cut(Cut(target, process, self._machine(target, process), peer), seconds)
 
-    def heal(self, deadline: float) -> list[str]:
-        """Heal at once what is still cut; nothing is cut any more. Returns what could not be healed."""
-        return self._network.settle(deadline)
+    def restore(self, deadline: float) -> list[str]:
+        """Once no driver runs any more: heal at once what is still cut, and resume what is still stopped; nothing is cut
+        or stopped any more. Returns what went wrong."""
+        return self._network.settle(deadline) + self._pauses.settle()
 
     def settle(self, deadline: float) -> list[str]:
-        """Heal the network, and wait for restarts that are under way; returns what went wrong with them."""
-        unhealed = self.heal(deadline)  # first: a broker that comes back needs the network
+        """:meth:`restore`, and wait for restarts that are under way; returns what went wrong with them."""
+        unhealed = self.restore(deadline)  # first: a broker that comes back needs the network
         for thread in self._restarts:
             thread.join(deadline)
         hanging = [f"{thread.name} has not ended" for thread in self._restarts if thread.is_alive()]
@@ -129,6 +124,16 @@ class TrialActuator:
         if not process:
             raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)
+
+    def _pausable(self, target: str, point: Report, replace: bool = False) -> Pausable:
+        if target != "driver":
+            process = self._process(target, point)
+            stop, resume = self.environment.pause_process, self.environment.resume_process
+            return Pausable(target, process, partial(stop, process), partial(resume, process))
+        incarnation = self._supervisor().driver_of(point.get("process"))
+        driver = incarnation.driver
+        stop_driver = partial(self._supervisor().replace, incarnation) if replace else driver.pause
+        return Pausable(target, driver.process, stop_driver, driver.resume)
 
     def _driver(self, point: Report) -> str:
         return self._supervisor().driver_of(point.get("process")).driver.process

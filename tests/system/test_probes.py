@@ -243,10 +243,10 @@ class Killer:
         os.kill(int(str(point["process"]).split(":")[1]), signal.SIGKILL)
         return f"killed {target}"
 
-    def pause(self, target: str, point: Mapping[str, Any], *, replace: bool = False) -> str:
+    def pause(self, target: str, point: Mapping[str, Any], *, by: object, replace: bool = False) -> str:
         raise NotImplementedError
 
-    def resume(self, target: str, point: Mapping[str, Any]) -> str:
+    def resume(self, target: str, point: Mapping[str, Any], *, paused_by: object = None) -> str:
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Partitions: cut while a thread is parked, healed by themselves, at the latest when the job has ended."""
+"""What a plan takes away is given back: links, processes and brokers, at the latest when the job has ended."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from onceproof.harness.environments.base import EffectError
 from onceproof.harness.trial.actuator import TrialActuator
 from onceproof.harness.trial.network import Cut
 
+from onceproof.plans import ActionReference
+
 LONG = 3600.0
 """Seconds after which no test waits for a healing."""
 
@@ -21,6 +23,7 @@ class Machines:
     """An environment of machines on paper. Brokers run as ``kafka-N:1``, executors as ``worker1:7``."""
 
     cut_off: list[tuple[str, str | None]] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
     broken: str | None = None
     stuck: threading.Event | None = None
     healed: threading.Event = field(default_factory=threading.Event)
@@ -45,6 +48,16 @@ class Machines:
         self.cut_off.remove((process, peer))
         self.healed.set()
         return f"{process} reaches {peer} again"
+
+    def pause_process(self, process: str) -> str:
+        self.stopped.append(process)
+        return "stopped"
+
+    def resume_process(self, process: str) -> str:
+        if self.broken:
+            raise EffectError(self.broken)
+        self.stopped.remove(process)
+        return "resumed"
 
     def start_broker(self, broker: int) -> str:
         if not self.healed.wait(2):
@@ -116,7 +129,9 @@ def bench() -> Iterator[Bench]:
 
 
 BROKER = {"phase": "txn.prepare", "process": "kafka-1:1"}
+OTHER_BROKER = {"phase": "txn.prepare", "process": "kafka-2:1"}
 TASK = {"phase": "task.run", "process": "worker2:7"}
+FIRST, SECOND = ActionReference(0, 0), ActionReference(1, 0)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +175,7 @@ def test_what_is_cut_at_the_end_of_the_job_is_healed_at_once(bench: Bench) -> No
 
 
 def test_nothing_is_cut_after_the_end_of_the_job(bench: Bench) -> None:
-    bench.actuator.heal(5)
+    bench.actuator.restore(5)
     with pytest.raises(EffectError, match="the job has ended"):
         bench.actuator.cut("driver", {}, "broker1", LONG)
     assert bench.machines.cut_off == []
@@ -267,9 +282,67 @@ def test_nothing_but_a_driver_can_be_told_to_end(bench: Bench) -> None:
 
 
 def test_the_journal_names_the_process_that_was_stopped_and_not_the_one_that_reported(bench: Bench) -> None:
-    bench.actuator.pause("driver", TASK)
+    bench.actuator.pause("driver", TASK, by=FIRST)
     bench.actuator.resume("driver", BROKER)
     assert bench.events == [
         ("process.paused", {"target": "driver", "process": "driver:1", "detail": "stopped"}),
         ("process.resumed", {"target": "driver", "process": "driver:1", "detail": "resumed"}),
     ]
+
+
+def test_each_pause_resumes_the_process_that_it_stopped(bench: Bench) -> None:
+    bench.actuator.pause("broker", BROKER, by=FIRST)
+    bench.actuator.pause("broker", OTHER_BROKER, by=SECOND)
+    bench.actuator.resume("broker", BROKER, paused_by=FIRST)
+    assert bench.machines.stopped == ["kafka-2:1"]
+    bench.actuator.resume("broker", OTHER_BROKER, paused_by=SECOND)
+    assert bench.machines.stopped == []
+
+
+def test_resume_lets_the_last_one_go_on_that_is_still_stopped(bench: Bench) -> None:
+    bench.actuator.pause("broker", BROKER, by=FIRST)
+    bench.actuator.pause("broker", OTHER_BROKER, by=SECOND)
+    for still_stopped in (["kafka-1:1"], []):
+        bench.actuator.resume("broker", OTHER_BROKER)
+        assert bench.machines.stopped == still_stopped
+    assert [fields["process"] for fields in bench.named("process.resumed")] == ["kafka-2:1", "kafka-1:1"]
+
+
+def test_a_pause_that_was_ended_before_its_time_resumes_nothing_again(bench: Bench) -> None:
+    bench.actuator.pause("broker", BROKER, by=FIRST)
+    bench.actuator.resume("broker", OTHER_BROKER)
+    assert bench.actuator.resume("broker", BROKER, paused_by=FIRST) == "it had been resumed before"
+    assert len(bench.named("process.resumed")) == 1
+
+
+def test_what_could_not_be_resumed_is_tried_again_at_the_end_of_the_job(bench: Bench) -> None:
+    bench.actuator.pause("broker", BROKER, by=FIRST)
+    bench.machines.broken = "it does not go on"
+    with pytest.raises(EffectError, match="it does not go on"):
+        bench.actuator.resume("broker", BROKER, paused_by=FIRST)
+    bench.machines.broken = None
+    assert bench.actuator.settle(5) == []
+    assert bench.machines.stopped == []
+
+
+def test_what_is_stopped_at_the_end_of_the_job_is_resumed_and_nothing_is_stopped_any_more(bench: Bench) -> None:
+    bench.actuator.pause("broker", BROKER, by=FIRST)
+    bench.actuator.pause("executor", TASK, by=SECOND)
+    assert bench.actuator.settle(5) == []
+    assert bench.machines.stopped == []
+    with pytest.raises(EffectError, match=r"kafka-1:1 \(broker\) is not stopped: the job has ended"):
+        bench.actuator.pause("broker", BROKER, by=FIRST)
+    assert bench.machines.stopped == []
+
+
+@pytest.mark.parametrize(
+    ("target", "point", "failures"),
+    [("broker", BROKER, ["kafka-1:1 (broker) was not resumed: it does not go on"]), ("executor", TASK, [])],
+)
+def test_a_broker_that_cannot_be_resumed_is_a_failure_of_the_environment_and_a_dead_executor_is_none(
+    bench: Bench, target: str, point: dict[str, Any], failures: list[str]
+) -> None:
+    bench.actuator.pause(target, point, by=FIRST)
+    bench.machines.broken = "it does not go on"
+    assert bench.actuator.settle(5) == failures
+    assert len(bench.named("environment.failure")) == len(failures)

@@ -15,7 +15,7 @@ from onceproof.faults import parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.report import Batches, Malformed, read_message, to_point
 
-from onceproof.plans import Point
+from onceproof.plans import ActionReference, Point
 
 THREAD = (
     "stream execution thread for [id = 11111111-1111-1111-1111-111111111111, "
@@ -50,6 +50,7 @@ class Acts:
     """An actuator that notes what it is asked for."""
 
     done: list[tuple[str, str]] = field(default_factory=list)
+    pauses: list[tuple[str, ActionReference | None]] = field(default_factory=list)
     error: Exception | None = None
     during_kill: threading.Event | None = None
     killing: threading.Event = field(default_factory=threading.Event)
@@ -63,12 +64,14 @@ class Acts:
         self.done.append(("kill", target))
         return f"killed {point.get('process')}"
 
-    def pause(self, target: str, point: Mapping[str, Any], *, replace: bool = False) -> str:
+    def pause(self, target: str, point: Mapping[str, Any], *, by: ActionReference, replace: bool = False) -> str:
         self.done.append(("replace" if replace else "pause", target))
+        self.pauses.append(("paused", by))
         return "paused"
 
-    def resume(self, target: str, point: Mapping[str, Any]) -> str:
+    def resume(self, target: str, point: Mapping[str, Any], *, paused_by: ActionReference | None = None) -> str:
         self.done.append(("resume", target))
+        self.pauses.append(("resumed", paused_by))
         return "resumed"
 
     def cut(self, target: str, point: Mapping[str, Any], peer: str | None, seconds: float) -> str:
@@ -396,6 +399,15 @@ def test_pause_for_a_time_resumes_by_itself(journal: Journal, acts: Acts) -> Non
         Probe(injector).ask("sink.write", "after", batch=1)
         assert injector.status()[0].confirmed
     assert acts.done == [("pause", "driver"), ("resume", "driver")]
+
+
+def test_a_pause_ends_what_it_began_itself_and_resume_what_was_stopped_last(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after -> delay(1ms) then pause(driver, for=1ms); batch.commit:before -> resume(driver)"
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1)
+        Probe(injector).ask("batch.commit", "before", batch=1)
+    itself = ActionReference(0, 1)
+    assert acts.pauses == [("paused", itself), ("resumed", itself), ("resumed", None)]
 
 
 def test_a_pause_that_the_end_of_the_trial_cuts_short_resumes_and_fails(journal: Journal, acts: Acts) -> None:
