@@ -16,6 +16,7 @@ from ..kafka_transactions import transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
 from .network import Cut, Network, Record
 from .pauses import Pausable, Pauses
+from .restarts import Restartable, Restarts
 from .supervisor import Supervisor
 
 Report = Mapping[str, Any]
@@ -38,15 +39,16 @@ class TrialActuator:
     record: Record
     worker_of: Callable[[Report], str | None]
     supervisor: Supervisor | None = None
-    _restarts: list[threading.Thread] = field(default_factory=list)
-    _failures: list[str] = field(default_factory=list)
+    _watches: list[threading.Thread] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
     _pauses: Pauses = field(init=False)
+    _restarts: Restarts = field(init=False)
 
     def __post_init__(self) -> None:
         self._network = Network(self.environment, self.record)
         self._pauses = Pauses(self.record)
+        self._restarts = Restarts(self.record)
 
     def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
@@ -100,17 +102,17 @@ class TrialActuator:
         return self._network.cut(Cut(target, process, self._machine(target, process), peer), seconds)
 
     def restore(self, deadline: float) -> list[str]:
-        """Once no driver runs any more: heal at once what is still cut, and resume what is still stopped; nothing is cut
-        or stopped any more. Returns what went wrong."""
-        return self._network.settle(deadline) + self._pauses.settle()
+        """Once no driver runs any more: heal at once what is still cut, resume what is still stopped, and start what is
+        still away; nothing is cut, stopped or taken away any more. Returns what went wrong."""
+        failures = self._network.settle(deadline) + self._pauses.settle()
+        return failures + self._restarts.settle(deadline)  # last: a broker that comes back needs the others
 
     def settle(self, deadline: float) -> list[str]:
-        """:meth:`restore`, and wait for restarts that are under way; returns what went wrong with them."""
-        unhealed = self.restore(deadline)  # first: a broker that comes back needs the network
-        for thread in self._restarts:
+        """:meth:`restore`, and wait until it is known who took over the transactions of killed brokers."""
+        failures = self.restore(deadline)
+        for thread in self._watches:
             thread.join(deadline)
-        hanging = [f"{thread.name} has not ended" for thread in self._restarts if thread.is_alive()]
-        return unhealed + self._failures + hanging
+        return failures + [f"{thread.name} has not ended" for thread in self._watches if thread.is_alive()]
 
     def _supervisor(self) -> Supervisor:
         if self.supervisor is None:
@@ -144,44 +146,20 @@ class TrialActuator:
 
     def _kill_broker(self, point: Report, restart_after: float) -> str:
         broker = self.environment.broker_of(self._process("broker", point))
-        detail = self.environment.kill_broker(broker)
-        back = partial(self.environment.start_broker, broker)
-        thread = self._restart(f"broker {broker}", "broker", back, {"broker": broker}, restart_after)
+        start = partial(self.environment.start_broker, broker)
+        part = Restartable("broker", broker, partial(self.environment.kill_broker, broker), start)
+        detail, restart = self._restarts.kill(part, restart_after)
         if "transactional_id" in point:
-            watch = partial(self._watch_coordinator, str(point["transactional_id"]), broker, thread)
-            self._run(f"coordinator after broker {broker}", watch)
+            arguments = (str(point["transactional_id"]), broker, restart)
+            name = f"coordinator after broker {broker}"
+            watch = threading.Thread(target=self._watch_coordinator, args=arguments, name=name, daemon=True)
+            self._watches.append(watch)
+            watch.start()
         return detail
 
     def _kill_node(self, process: str, restart_after: float) -> str:
-        detail = self.environment.kill_node(process)
-        node = process.partition(":")[0]
-        back = partial(self.environment.start_node, process)
-        self._restart(node, "node", back, {"node": node}, restart_after)
-        return detail
-
-    def _restart(
-        self, part: str, target: str, start: Callable[[], str], fields: Mapping[str, Any], after: float
-    ) -> threading.Thread:
-        """Start ``part`` again ``after`` seconds, and record ``target.registered``."""
-
-        def restart() -> None:
-            threading.Event().wait(after)
-            try:
-                detail = start()
-            except Exception as error:
-                self._failures.append(f"{part} did not come back: {error}")
-                self.record("environment.failure", {**fields, "part": part, "detail": str(error)})
-            else:
-                self.record(f"{target}.registered", {**fields, "detail": detail})
-
-        return self._run(f"restart of {part}", restart)
-
-    def _run(self, name: str, work: Callable[[], None]) -> threading.Thread:
-        """A thread that :meth:`settle` waits for."""
-        thread = threading.Thread(target=work, name=name)
-        self._restarts.append(thread)
-        thread.start()
-        return thread
+        kill, start = partial(self.environment.kill_node, process), partial(self.environment.start_node, process)
+        return self._restarts.kill(Restartable("node", process.partition(":")[0], kill, start), restart_after)[0]
 
     def _watch_coordinator(self, transactional_id: str, dead: int, restart: threading.Thread) -> None:
         """Say which broker takes the transaction over: another one, or the dead one once it is back.

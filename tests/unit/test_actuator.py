@@ -24,6 +24,7 @@ class Machines:
 
     cut_off: list[tuple[str, str | None]] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
     broken: str | None = None
     stuck: threading.Event | None = None
     healed: threading.Event = field(default_factory=threading.Event)
@@ -60,11 +61,27 @@ class Machines:
         return "resumed"
 
     def start_broker(self, broker: int) -> str:
-        if not self.healed.wait(2):
+        if self.cut_off and not self.healed.wait(2):
             raise EffectError("it needs the network")
-        return "registered"
+        return self._start(f"kafka-{broker}:1")
 
     def kill_broker(self, broker: int) -> str:
+        return self._kill(f"kafka-{broker}:1")
+
+    def start_node(self, process: str) -> str:
+        return self._start(process)
+
+    def kill_node(self, process: str) -> str:
+        return self._kill(process)
+
+    def _start(self, process: str) -> str:
+        if self.broken:
+            raise EffectError(self.broken)
+        self.away.remove(process)
+        return "registered"
+
+    def _kill(self, process: str) -> str:
+        self.away.append(process)
         return "killed"
 
 
@@ -346,3 +363,39 @@ def test_a_broker_that_cannot_be_resumed_is_a_failure_of_the_environment_and_a_d
     bench.machines.broken = "it does not go on"
     assert bench.actuator.settle(5) == failures
     assert len(bench.named("environment.failure")) == len(failures)
+
+
+KILLS = [("broker", BROKER, "broker.registered", {"broker": 1}), ("node", TASK, "node.registered", {"node": "worker2"})]
+
+
+@pytest.mark.parametrize(("target", "point", "event", "fields"), KILLS)
+def test_what_was_killed_is_back_when_the_delay_of_its_restart_is_over(
+    bench: Bench, target: str, point: dict[str, Any], event: str, fields: dict[str, Any]
+) -> None:
+    assert bench.actuator.kill(target, point, restart_after=0.01) == "killed"
+    assert bench.wait_for(event) == fields | {"detail": "registered"}
+
+
+@pytest.mark.parametrize(("target", "point", "event", "fields"), KILLS)
+def test_what_is_away_at_the_end_of_the_job_is_started_at_once_and_nothing_is_killed_any_more(
+    bench: Bench, target: str, point: dict[str, Any], event: str, fields: dict[str, Any]
+) -> None:
+    bench.actuator.kill(target, point, restart_after=LONG)
+    assert len(bench.machines.away) == 1
+    assert bench.actuator.settle(5) == []
+    assert bench.named(event) == [fields | {"detail": "registered"}]
+    with pytest.raises(EffectError, match="is not killed: the job has ended"):
+        bench.actuator.kill(target, point)
+    assert bench.machines.away == []
+
+
+def test_a_broker_that_does_not_come_back_is_a_failure_of_the_environment(bench: Bench) -> None:
+    bench.actuator.kill("broker", BROKER, restart_after=LONG)
+    bench.machines.broken = "its port is taken"
+    assert bench.actuator.settle(5) == ["broker 1 did not come back: its port is taken"]
+    assert bench.named("environment.failure") == [{"broker": 1, "part": "broker 1", "detail": "its port is taken"}]
+
+
+def test_a_broker_that_is_away_keeps_no_command_alive(bench: Bench) -> None:
+    bench.actuator.kill("broker", BROKER, restart_after=LONG)
+    assert [one.name for one in threading.enumerate() if one.name == "restart of broker 1" and one.daemon]
