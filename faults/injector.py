@@ -81,14 +81,22 @@ _Thrower = tuple[str, ...]
 
 
 @dataclass
-class _ParkedThread:
-    """The thread that waits for its answer; implements :class:`.capabilities.Thread`.
+class _Answer:
+    """What a parked thread will be told: all actions that are done while it is parked share it."""
 
-    ``told_to_raise``: what it was ordered to do is confirmed by the probe that does it.
+    text: bytes = GO_ON
+    ordered: bool = False
+
+
+@dataclass
+class _ParkedThread:
+    """The thread that waits for its answer, as one action has it; implements :class:`.capabilities.Thread`.
+
+    ``told_to_raise``: what the action ordered it to do is confirmed by the probe that does it.
     """
 
     closing: threading.Event
-    answer: bytes = GO_ON
+    answer: _Answer
     told_to_raise: bool = False
 
     def keep(self, seconds: float) -> None:
@@ -96,8 +104,13 @@ class _ParkedThread:
             raise InjectionError(f"the trial ended before {seconds:g} s were over")
 
     def fail(self, order: Mapping[str, Any] | None = None) -> None:
-        self.told_to_raise = order is not None
-        self.answer = FAIL if order is None else FAIL + json.dumps(order).encode() + b"\n"
+        if order is None:
+            self.answer.text = FAIL
+            return
+        if self.answer.ordered:
+            raise InjectionError("the line is to raise already: it can raise one exception, not two")
+        self.answer.text = FAIL + json.dumps(order).encode() + b"\n"
+        self.answer.ordered = self.told_to_raise = True
 
 
 @dataclass(frozen=True)
@@ -348,19 +361,19 @@ class Injector:
 
     def _fire_all(self, fires: list[_Armed], point: Mapping[str, Any]) -> bytes:
         """Carry out what the point set off, while its thread is parked; returns its answer."""
-        thread = _ParkedThread(self._closing)
+        answer = _Answer()
         for armed in fires:
-            self._fire(armed, point, thread)
-        return thread.answer
+            self._fire(armed, point, answer)
+        return answer.text
 
-    def _fire(self, armed: _Armed, point: Mapping[str, Any], thread: _ParkedThread) -> None:
+    def _fire(self, armed: _Armed, point: Mapping[str, Any], answer: _Answer) -> None:
         process = point.get("process")
         with self._lock:
             armed.status = replace(armed.status, reached=True, process=process)
             reached = {"fault": armed.index, "text": armed.status.text, "process": process, "point": point}
             self._record("fault.reached", reached)
         if self._holds(armed):
-            self._carry_out(armed, point, thread)
+            self._carry_out(armed, point, answer)
 
     def _holds(self, armed: _Armed) -> bool:
         """Whether one of the fault's holds has stopped a thread, or none is to; waits for it, and fails the fault if
@@ -380,16 +393,16 @@ class Injector:
 
     def _at_moment(self, armed: _Armed, seconds: float) -> None:
         if not self._closing.wait(seconds):
-            self._fire(armed, {}, _ParkedThread(self._closing))
+            self._fire(armed, {}, _Answer())
 
-    def _carry_out(self, armed: _Armed, point: Mapping[str, Any], thread: _ParkedThread, first: int = 0) -> None:
+    def _carry_out(self, armed: _Armed, point: Mapping[str, Any], answer: _Answer, first: int = 0) -> None:
         """Do the fault's actions in turn from number ``first`` on; one that fails ends them.
 
         What comes after the first part of an action that lets the thread go is done by another thread.
         """
         with self._under_way():
             for number in range(first, len(armed.fault.actions)):
-                step = self._step(armed, number, point, thread)
+                step = self._step(armed, number, point, answer)
                 try:
                     if step.lets_go:
                         self._begin(step)
@@ -400,9 +413,9 @@ class Injector:
                     return
             self._over(armed, confirmed=not self._has_to_raise(armed))
 
-    def _step(self, armed: _Armed, number: int, point: Mapping[str, Any], thread: _ParkedThread) -> _Step:
+    def _step(self, armed: _Armed, number: int, point: Mapping[str, Any], answer: _Answer) -> _Step:
         delay = restart_delay(armed.fault, armed.fault.actions[number].target)
-        reference = ActionReference(armed.index, number)
+        reference, thread = ActionReference(armed.index, number), _ParkedThread(self._closing, answer)
         return _Step(armed, number, thread, Scene(point, thread, reference, self._actuator, delay))
 
     @contextmanager
@@ -463,7 +476,7 @@ class Injector:
             finally:
                 self._forget(awaited)
             if step.armed.status.error is None:
-                self._carry_out(step.armed, step.scene.point, step.thread, step.number + 1)
+                self._carry_out(step.armed, step.scene.point, step.thread.answer, step.number + 1)
 
     def _ended(self, step: _Step, awaited: _Awaited | None) -> str:
         assert step.spec.end is not None  # declarations.check_spec

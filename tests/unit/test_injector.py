@@ -349,6 +349,47 @@ def test_fail_at_a_line_is_confirmed_by_the_probe_that_raised(
     assert len(journal.named("fault.confirmed")) == confirmed
 
 
+def confirmed_actions(journal: Journal) -> dict[tuple[int, int], str]:
+    return {(one["fault"], one["number"]): one["detail"] for one in journal.named("fault.confirmed")}
+
+
+RAISED, KEPT = "line s.py:4 raised RuntimeError", "the thread was kept for 0.001 s"
+
+
+@pytest.mark.parametrize(
+    ("plan", "details"),
+    [
+        ("line[s.py:4][batch=0] -> fail then delay(1ms)", {(0, 0): RAISED, (0, 1): KEPT}),
+        ("line[s.py:4][batch=0] -> delay(1ms) then fail", {(0, 0): KEPT, (0, 1): RAISED}),
+        ("line[s.py:4][batch=0] -> fail; line[s.py:4][batch=0] -> delay(1ms)", {(0, 0): RAISED, (1, 0): KEPT}),
+    ],
+)
+def test_what_is_done_besides_fail_at_a_line_is_confirmed_apart_from_it(
+    journal: Journal, acts: Acts, plan: str, details: dict[tuple[int, int], str]
+) -> None:
+    with serving(plan, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.ask("sink.write", "before", batch=0, driver="m")
+        assert probe.ask("line", **LINE)[:1] == b"F"
+        assert confirmed_actions(journal) == {place: detail for place, detail in details.items() if detail == KEPT}
+        assert not injector.status()[0].confirmed, "the line has not raised yet"
+        probe.ask("", event="probe.raised", error="RuntimeError", **LINE)
+        assert all(status.confirmed for status in injector.status())
+    assert confirmed_actions(journal) == details
+
+
+def test_a_line_that_is_to_raise_cannot_be_told_to_raise_something_else(journal: Journal, acts: Acts) -> None:
+    plan = "line[s.py:4][batch=0] -> fail(error=KeyError); line[s.py:4][batch=0] -> fail(error=OSError)"
+    with serving(plan, acts, journal) as injector:
+        probe = Probe(injector)
+        probe.ask("sink.write", "before", batch=0, driver="m")
+        assert json.loads(probe.ask("line", **LINE)[1:])["error"] == "KeyError"
+        probe.ask("", event="probe.raised", error="KeyError", **LINE)
+        first, second = injector.status()
+    assert (first.confirmed, second.confirmed) == (True, False)
+    assert second.error == "the line is to raise already: it can raise one exception, not two"
+
+
 def test_fail_in_a_jvm_is_one_byte(journal: Journal, acts: Acts) -> None:
     with serving("sink.commit:before -> fail", acts, journal) as injector:
         assert Probe(injector).ask("sink.commit", "before", batch=0) == b"F"
