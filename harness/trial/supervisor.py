@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ RESTARTS = 3
 
 HANGS = 2
 """How often a driver that hangs after a fault, without the job having made progress, is ended and started again."""
+
+REAP = 5.0
+"""Seconds within which the exit code of a driver that was killed is there."""
 
 DRAIN = 10.0
 """Seconds that a driver's other processes have to end after its main process did."""
@@ -181,7 +185,8 @@ class Supervisor:
                 if not incarnation.ended:
                     incarnation.planned = True
                     incarnation.driver.kill()
-                    self._note_exit(incarnation, incarnation.driver.wait(5) or -9)
+                    code = incarnation.driver.wait(REAP)
+                    self._note_exit(incarnation, -signal.SIGKILL if code is None else code)
 
     def alive(self) -> list[str]:
         return [process for incarnation in self.incarnations for process in incarnation.driver.alive()]

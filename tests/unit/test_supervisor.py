@@ -211,6 +211,31 @@ def test_a_driver_that_hangs_before_any_fault_is_not_started_again() -> None:
     assert (outcome.hung, events.count("driver.started")) == (True, 1)
 
 
+@pytest.mark.parametrize(("code", "recorded"), [(0, 0), (1, 1), (None, -9)])
+def test_the_exit_code_of_a_driver_that_ends_while_it_is_being_ended_is_its_own(
+    code: int | None, recorded: int
+) -> None:
+    class Ending(Hanging):
+        def kill(self) -> str:
+            return self.process
+
+        def alive(self) -> list[str]:
+            return []
+
+    exits, progress = list[Mapping[str, Any]](), TrialProgress(parse(""))
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        exits.extend([fields] if event == "driver.exited" else [])
+
+    def start(number: int) -> Ending:
+        return Ending("driver:1", code=code)
+
+    supervisor = Supervisor(start, lambda: True, lambda number: None, record, progress, 5.0)
+    supervisor._launch()
+    supervisor.end()
+    assert [one["code"] for one in exits] == [recorded]
+
+
 @dataclass
 class Mortal:
     """Drivers that are killed one after the other as soon as they run; the last one ends by itself."""
