@@ -28,6 +28,9 @@ FAIL = b"F"
 LONGEST = 64 * 1024
 """Bytes of a report, at most."""
 
+AGAIN = 0.1
+"""Seconds until a connection is accepted again, where the system had none to give (EMFILE)."""
+
 
 class Receiver(Protocol):
     """One trial's side: :class:`.injector.Injector`."""
@@ -99,11 +102,20 @@ class Rendezvous:
                 self._drop(self.brokers_token)
 
     def _accept(self, server: socket.socket) -> None:
-        while True:
+        """Until the server is closed. What fails before is told once, until a connection is accepted again."""
+        failed = False
+        while self._server is server:
             try:
                 connection, _ = server.accept()
-            except OSError:
-                return
+            except ConnectionError:  # the probe has gone already
+                continue
+            except OSError as error:
+                if self._server is server and not failed:
+                    self._went_wrong(f"no probe could connect: {error}")
+                failed = True
+                threading.Event().wait(AGAIN)
+                continue
+            failed = False
             threading.Thread(target=self._serve, args=(connection,), name="probe", daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -150,10 +162,17 @@ class Rendezvous:
 
     def _refuse(self, detail: str) -> None:
         """Whose report it was cannot be told: each trial that is under way has to know."""
-        with self._lock:
-            receivers = set(self._receivers.values())
-        for receiver in receivers:
+        for receiver in self._all_receivers():
             receiver.refuse(detail)
+
+    def _went_wrong(self, error: str) -> None:
+        """Whose probe it was cannot be told: each trial that is under way has to know."""
+        for receiver in self._all_receivers():
+            receiver.went_wrong(error)
+
+    def _all_receivers(self) -> set[Receiver]:
+        with self._lock:
+            return set(self._receivers.values())
 
     def _drop(self, token: str) -> None:
         with self._lock:
