@@ -22,6 +22,10 @@ class SinkError(UsageError):
     """The sink's own error, before any fault: its file, its functions, or what they raise."""
 
 
+class SinkHangs(SinkError):
+    """A function of the sink gave no answer in time; its process has been ended."""
+
+
 def one_line(error: BaseException) -> str:
     """What it says, else what it is."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -16,7 +16,7 @@ from typing import Any
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
-from .errors import SinkError, UsageError
+from .errors import SinkError, SinkHangs, UsageError
 from .targets import targets
 
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
@@ -110,13 +110,13 @@ class SinkProcess:
         )
 
     def call(self, function: str, target: Mapping[str, Any]) -> None:
-        """prepare or cleanup. Raises SinkError."""
+        """prepare or cleanup. Raises SinkError; if there is no answer in time, SinkHangs."""
         self._ask(function, target, f"in {function}")
 
     def read(self, target: Mapping[str, Any], deadline: float | None = None) -> list[dict[str, Any]]:
         """The rows that a reader sees, as JSON values (see ``plain`` in sink_host.py). Raises SinkError.
 
-        A ``deadline`` (seconds) may be shorter than the process's own; one that is over ends the process.
+        A ``deadline`` (seconds) may be shorter than the process's own; one that is over ends the process: SinkHangs.
         """
         rows: list[dict[str, Any]] = self._ask("read", target, "in read", deadline)
         return rows
@@ -153,7 +153,7 @@ class SinkProcess:
             line = self._stream.readline()
         except TimeoutError:
             self.close()
-            raise SinkError(
+            raise SinkHangs(
                 f"sink {self._path.name} hangs {when}: no answer within {deadline:g} s (--sink-deadline)"
             ) from None
         except OSError:

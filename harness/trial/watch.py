@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...assertions import Glimpse, Open
-from ..errors import one_line
+from ..errors import SinkHangs, one_line
 from ..runtime.waiting import WaitTimeout, wait_for
 from . import checkpoint
 from .journal import Journal
@@ -95,11 +95,11 @@ class Watch:
             if where in self._hung or self.progress.busy() or self.progress.disturbed():
                 return
             rows, opened, error = self._look(where)
-            if error is not None and " hangs " in error:
+            if isinstance(error, SinkHangs):
                 self._hung.add(where)  # it would hang there again, and the job with it
-            self._keep(rows, opened, error, at, batch)
+            self._keep(rows, opened, None if error is None else one_line(error), at, batch)
 
-    def _look(self, where: str) -> tuple[pa.Table | None, list[Open], str | None]:
+    def _look(self, where: str) -> tuple[pa.Table | None, list[Open], Exception | None]:
         """Rows, open transactions, and why they could not be had."""
         try:
             opened = self._opened(where == COMMIT)
@@ -107,7 +107,7 @@ class Watch:
                 threading.Event().wait(self.settle)
             return self.settler.rows(READ), opened, None
         except Exception as error:  # whatever it is: it is noted, and the trial goes on
-            return None, [], one_line(error)
+            return None, [], error
 
     def _opened(self, ended: bool) -> list[Open]:
         """Open transactions by name; whether readers are held up is asked first, because that takes less time.

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from onceproof.assertions import Open
 from onceproof.faults import parse
-from onceproof.harness.errors import SinkError, Unavailable
+from onceproof.harness.errors import SinkError, SinkHangs, Unavailable
 from onceproof.harness.trial.journal import Journal
 from onceproof.harness.trial.progress import TrialProgress
 from onceproof.harness.trial.watch import Watch
@@ -241,8 +241,15 @@ def test_a_reading_that_fails_of_something_else_does_not_end_the_trial(trial: Tr
     assert [one.error for one in trial.watch.glimpses] == ["the job's interpreter did not start"]
 
 
+def test_a_sink_that_says_that_something_hangs_is_read_again(trial: Trial) -> None:
+    trial.target.error = "sink mine.py failed in read: its lock hangs in the database"
+    trial.point("batch.commit", "after")
+    trial.point("batch.commit", "after", batch=2)
+    assert len(trial.readings) == 2
+
+
 def test_where_a_reading_hung_none_is_tried_again(trial: Trial) -> None:
-    trial.target.error = "sink mine.py hangs in read: no answer within 10 s"
+    trial.target.error, trial.target.raised = "no answer within 10 s", SinkHangs
     trial.point("batch.commit", "after")
     trial.point("batch.commit", "after", batch=2)
     assert len(trial.readings) == 1
