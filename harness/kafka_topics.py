@@ -1,4 +1,4 @@
-"""Kafka's topics: making them, where they end, and what a reader sees of them.
+"""Kafka's topics: making and deleting them, where they end, and what a reader sees of them.
 
 Every function takes a ``timeout`` in seconds for all that it does, and raises :class:`ObservationError` when a broker
 refuses or the time is over.
@@ -66,6 +66,18 @@ def create_topics(
         _await_leaders(admin, name, partitions, until)
 
 
+def delete_topics(bootstrap: str, topics: Collection[str], timeout: float = 5.0) -> None:
+    """Delete topics with their records. No error for one that is gone."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    until = time.monotonic() + timeout
+    for name, future in admin.delete_topics(list(topics), request_timeout=timeout).items():
+        try:
+            _result(future, f"topic {name}: not deleted", until)
+        except ObservationError as error:
+            if _code(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+
+
 def end_offsets(
     bootstrap: str, topic: str, isolation: Isolation = "read_committed", timeout: float = 10.0
 ) -> dict[int, int]:
@@ -80,9 +92,7 @@ def _settled_ends(admin: AdminClient, topic: str, isolation: Isolation, until: f
         try:
             return _end_offsets(admin, topic, LEVELS[isolation], until)
         except ObservationError as error:
-            cause = error.__cause__
-            passing = isinstance(cause, KafkaException) and cause.args[0].code() in MOVING
-            if not passing or time.monotonic() > until:
+            if _code(error) not in MOVING or time.monotonic() > until:
                 raise
         time.sleep(0.02)
 
@@ -218,6 +228,13 @@ def _result(future: Future[Any], what: str, until: float) -> Any:
         raise ObservationError(f"{what}: {error.args[0].str()}") from error
     except TimeoutError as error:
         raise ObservationError(f"{what}: no answer in time") from error
+
+
+def _code(error: ObservationError) -> int | None:
+    """Kafka's number of the error that was behind it, if one was."""
+    cause = error.__cause__
+    code: int | None = cause.args[0].code() if isinstance(cause, KafkaException) else None
+    return code
 
 
 def _left(until: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from ...assertions import Open, rows_of_json
-from ..kafka_topics import create_topics, read_topic, stable
+from ..kafka_topics import create_topics, delete_topics, read_topic, stable
 from ..kafka_transactions import abort_transaction, open_transactions
 from ._declaration import SIDES, Fields, Location, Target
 
@@ -51,6 +51,10 @@ def abort(location: Location, transaction: Open) -> None:
     abort_transaction(location.address("kafka"), transaction)
 
 
+def drop(location: Location) -> None:
+    delete_topics(location.address("kafka"), [topic(location)])
+
+
 TARGET = Target(
     create=create,
     fields=("kafka", "topic"),
@@ -60,4 +64,5 @@ TARGET = Target(
     unsettled=unsettled,
     open=opened,
     abort=abort,
+    drop=drop,
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..environments.base import Environment, Side
-from ..kafka_topics import create_topics, end_offsets
+from ..errors import ObservationError
+from ..kafka_topics import create_topics, delete_topics, end_offsets
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
 from . import checkpoint
@@ -28,6 +30,10 @@ class Resources:
     targets: Targets
     namespaces: Mapping[Side, Mapping[str, Any]]
 
+    def drop_source(self) -> None:
+        """Remove the source topic. Raises ObservationError."""
+        delete_topics(self.kafka, [self.source])
+
 
 def input_committed(resources: Resources) -> bool:
     """Whether the job's checkpoint has committed the source up to its end. Raises ObservationError."""
@@ -38,18 +44,25 @@ def input_committed(resources: Resources) -> bool:
 
 
 def arrange(sink: Sink, partitions: int, environment: Environment) -> Resources:
-    """Make what the trial needs, empty; :meth:`Targets.drop` removes a target. Raises ObservationError."""
+    """Make what the trial needs, empty; :meth:`Targets.drop` removes a target, :meth:`Resources.drop_source` the source
+    topic. Raises ObservationError."""
     name = f"t{secrets.token_hex(5)}"
     source, shared = f"{name}_in", environment.shared_directory(name)
     location = Location(name, partitions, shared, {side: environment.addresses(side) for side in SIDES})
-    create_topics(location.address("kafka"), {source: partitions})
+    kafka = location.address("kafka")
+    create_topics(kafka, {source: partitions})
     made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
     place = shared / "checkpoint"
-    fields = made.create()  # last: what comes before may fail
+    try:
+        fields = made.create()
+    except BaseException:
+        with suppress(ObservationError):  # the error that is on its way says more
+            delete_topics(kafka, [source])
+        raise
     return Resources(
         name=name,
         source=source,
-        kafka=location.address("kafka"),
+        kafka=kafka,
         checkpoint=place,
         targets=made,
         namespaces={side: {"name": name, **fields[side], "checkpoint": str(place)} for side in SIDES},

@@ -141,6 +141,7 @@ class _Trial:
         spec = self.spec
         with self.watch.stage("arrange"):
             resources = arrange(spec.sink, spec.workload.partitions, self.environment)
+            self._at_end("the trial's source topic was not removed", resources.drop_source)
             for kind in resources.targets.kinds:
                 self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)
             unreadable = _prepare(spec, resources, self.sink_process)
