@@ -17,7 +17,6 @@ from .modules import module_name
 Try = ast.Try | ast.TryStar
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 With = ast.With | ast.AsyncWith
-Compound = ast.For | ast.AsyncFor | ast.While | ast.If | ast.With | ast.AsyncWith | ast.Match | ast.Try | ast.TryStar
 
 
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:

@@ -50,7 +50,6 @@ _COMMIT = "commit(org.apache.spark.sql.connector.write.WriterCommitMessage[])"
 _FACTORY = "createBatchWriterFactory(org.apache.spark.sql.connector.write.PhysicalWriteInfo)"
 _V1 = "org.apache.spark.sql.execution.streaming.Sink"
 _ADD = "addBatch(long,org.apache.spark.sql.Dataset)"
-_CHANGES = ("increment", "decrement")
 _EPOCH = {"batch": "$0.epochId"}
 
 

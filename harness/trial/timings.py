@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-STAGES = ("arrange", "first driver start", "run", "recovery start", "settle", "judge")
-
 
 def stages(watch: Mapping[str, float], events: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Seconds by stage, in order, and in all.
