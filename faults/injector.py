@@ -377,14 +377,14 @@ class Injector:
 
     def _holds(self, armed: _Armed) -> bool:
         """Whether one of the fault's holds has stopped a thread, or none is to; waits for it, and fails the fault if
-        nobody comes: what the plan says would not have happened."""
+        none comes: what the plan says would not have happened."""
         if not armed.holds:
             return True
         with self._under_way():
             if armed.has_held.wait(self._hold_wait):
                 return armed.status.error is None
         holds = " and ".join(f"hold({format_point(hold.selector)})" for hold in armed.holds)
-        error = f"{holds} held nobody: no thread came there within {self._hold_wait:g} s"
+        error = f"{holds} held no thread: none came there within {self._hold_wait:g} s"
         with self._lock:
             armed.status = replace(armed.status, error=error)
             self._record("fault.failed", {"fault": armed.index, "action": "hold", "error": error})

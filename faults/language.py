@@ -207,7 +207,7 @@ class _Reader:
         span = self.spans[*path, "nth"] = _span(token)
         digits = token[1:]
         if not (digits.isdecimal() and digits.isascii() and len(digits) <= 18 and int(digits) > 0):
-            raise self.error(f"{token} is no count: write #1, #2 and so on, for the nth report that matches", span)
+            raise self.error(f"{token} is not a count: write #1, #2 and so on, for the nth report that matches", span)
         return int(digits)
 
     def action(self, tree: Tree[Token], path: Path) -> Action:

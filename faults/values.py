@@ -43,7 +43,7 @@ def duration(text: str, quoted: bool = False) -> float:
     """A duration in seconds. Raises ValueError."""
     found = None if quoted else _DURATION.fullmatch(text)
     if not found:
-        raise ValueError(f"{shown(text, quoted)} is no duration: write it like 300ms, 2s, 1.5s or 2m")
+        raise ValueError(f"{shown(text, quoted)} is not a duration: write it like 300ms, 2s, 1.5s or 2m")
     seconds = float(Decimal(found[1]) * _FACTORS[found[2]])
     if seconds > LONGEST:
         raise ValueError(f"{text} is longer than a day: {print_duration(LONGEST)} is the longest duration")

@@ -225,7 +225,7 @@ def _key(path: Path, value: object) -> tuple[str, ...] | None:
         raise SinkError(f'sink {path.name}: KEY = {value!r} is not a tuple of columns: write KEY = ("key",)')
     for column in value:
         if not isinstance(column, str):
-            raise SinkError(f'sink {path.name}: {column!r} in KEY is no column\'s name: write KEY = ("key",)')
+            raise SinkError(f'sink {path.name}: {column!r} in KEY is not a column name: write KEY = ("key",)')
     if len(set(value)) < len(value):
         raise SinkError(f"sink {path.name}: KEY = {tuple(value)!r} names a column twice: name each once")
     return tuple(value)
@@ -235,7 +235,7 @@ def _order(path: Path, value: object, key: tuple[str, ...] | None) -> str | None
     if value is None:
         return None
     if not isinstance(value, str):
-        raise SinkError(f'sink {path.name}: ORDER = {value!r} is no column\'s name: write ORDER = "event_time"')
+        raise SinkError(f'sink {path.name}: ORDER = {value!r} is not a column name: write ORDER = "event_time"')
     if key is None:
         raise SinkError(f'sink {path.name}: ORDER = {value!r} needs a KEY: add KEY = ("key",), or remove ORDER')
     if value in key:
@@ -252,7 +252,7 @@ def _atomic(path: Path, value: object) -> bool:
 def _settle(path: Path, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_SETTLE:
         raise SinkError(
-            f"sink {path.name}: SETTLE = {value!r} is no number of seconds from 0 to {LONGEST_SETTLE:g}: "
+            f"sink {path.name}: SETTLE = {value!r} is not a number of seconds from 0 to {LONGEST_SETTLE:g}: "
             "write SETTLE = 2.0"
         )
     return float(value)

@@ -34,7 +34,7 @@ class Location:
         """Where a service of the environment is found from one side. Raises ObservationError if it is nowhere."""
         found = getattr(self.addresses[side], service, None)
         if found is None:
-            raise ObservationError(f"the environment has no address of {service}: it is no target's service")
+            raise ObservationError(f"the environment has no address of {service}: it is not a target's service")
         return str(found)
 
 

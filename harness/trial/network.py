@@ -78,7 +78,7 @@ class Network:
         if self._over.is_set():
             raise EffectError(f"{cut} is not cut off: the job has ended")
         if cut.peer == cut.machine:
-            raise EffectError(f"{cut} is no partition: {cut.process} ({cut.target}) runs on that machine itself")
+            raise EffectError(f"{cut} is not a partition: {cut.process} ({cut.target}) runs on that machine itself")
         for other in self._cuts:
             if cut.shares_a_link_with(other):
                 raise EffectError(f"{cut} is not cut off: that is a part of another partition, {other}, not healed yet")

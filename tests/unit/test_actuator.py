@@ -239,7 +239,7 @@ def test_a_cut_that_fails_leaves_nothing_to_heal(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("target", "point", "peer"), [("broker", BROKER, "broker1"), ("executor", TASK, "worker2")])
 def test_a_machine_cannot_be_cut_off_from_itself(bench: Bench, target: str, point: dict[str, Any], peer: str) -> None:
-    with pytest.raises(EffectError, match=f"{peer} from {peer} is no partition: .* runs on that machine itself"):
+    with pytest.raises(EffectError, match=f"{peer} from {peer} is not a partition: .* runs on that machine itself"):
         bench.actuator.cut(target, point, peer, LONG)
     assert bench.machines.cut_off == []
 

@@ -244,7 +244,7 @@ def test_a_fault_waits_for_the_thread_that_it_is_to_hold(journal: Journal, acts:
     assert order == ["fault.reached", "hold", "fault.fired", "release"]
 
 
-def test_a_hold_that_held_nobody_fails_its_fault_which_then_does_nothing(journal: Journal, acts: Acts) -> None:
+def test_a_hold_that_held_no_thread_fails_its_fault_which_then_does_nothing(journal: Journal, acts: Acts) -> None:
     plan = "task.run:after[batch=0]#1 -> kill(driver) with hold(task.run:before[batch=0]#2)"
     with serving(plan, acts, journal, hold_wait=0.01) as injector:
         probe = Probe(injector)
@@ -253,7 +253,7 @@ def test_a_hold_that_held_nobody_fails_its_fault_which_then_does_nothing(journal
         assert probe.ask("task.run", "before", batch=0) == b"G", "what comes too late is not held"
         [status] = injector.status()
     assert (status.reached, status.fired, status.confirmed) == (True, False, False)
-    assert status.error == "hold(task.run:before[batch=0]#2) held nobody: no thread came there within 0.01 s"
+    assert status.error == "hold(task.run:before[batch=0]#2) held no thread: none came there within 0.01 s"
     assert journal.named("fault.failed") == [{"fault": 0, "action": "hold", "error": status.error}]
     assert acts.done == []
 
@@ -477,11 +477,11 @@ def test_a_partition_is_confirmed_before_the_thread_goes_on_and_not_waited_for(
 
 
 def test_a_partition_that_cannot_be_had_fails_its_fault(journal: Journal, acts: Acts) -> None:
-    acts.error = RuntimeError("broker1 from broker1 is no partition")
+    acts.error = RuntimeError("broker1 from broker1 is not a partition")
     with serving("sink.write:after -> partition(driver, for=1s) then kill(driver)", acts, journal) as injector:
         assert Probe(injector).ask("sink.write", "after", batch=1) == b"G"
         [status] = injector.status()
-    assert (status.fired, status.confirmed, status.error) == (True, False, "broker1 from broker1 is no partition")
+    assert (status.fired, status.confirmed, status.error) == (True, False, "broker1 from broker1 is not a partition")
     assert acts.done == []
 
 

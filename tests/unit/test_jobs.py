@@ -101,7 +101,7 @@ HERE = Path("mine.py")
         ("key", r"KEY = 'key' is not a tuple of columns: write KEY = \(\"key\",\)"),
         ([], r"KEY = \[\] is not a tuple"),
         (5, "KEY = 5 is not a tuple"),
-        (["key", 5], "5 in KEY is no column's name"),
+        (["key", 5], "5 in KEY is not a column name"),
         (["key", "key"], "names a column twice"),
     ],
     ids=str,
@@ -114,7 +114,7 @@ def test_a_key_that_is_no_tuple_of_columns_is_refused(value: object, why: str) -
 @pytest.mark.parametrize(
     ("value", "key", "why"),
     [
-        (5, ("key",), "ORDER = 5 is no column's name"),
+        (5, ("key",), "ORDER = 5 is not a column name"),
         ("event_time", None, "ORDER = 'event_time' needs a KEY"),
         ("key", ("key",), "ORDER = 'key' is a column of KEY"),
     ],
@@ -126,7 +126,7 @@ def test_an_order_that_orders_nothing_is_refused(value: object, key: tuple[str, 
 
 @pytest.mark.parametrize("value", [-1, "2", True, 601, float("nan"), None], ids=str)
 def test_a_settle_that_is_no_time_is_refused(value: object) -> None:
-    with pytest.raises(SinkError, match=r"^sink mine\.py: SETTLE = .* is no number of seconds from 0 to 600: write"):
+    with pytest.raises(SinkError, match=r"^sink mine\.py: SETTLE = .* is not a number of seconds from 0 to 600: write"):
         _settle(HERE, value)
 
 

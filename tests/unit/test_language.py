@@ -266,7 +266,7 @@ ERRORS = [
     ("sink.write:after -> partition(driver, broker2, for=1s)", 39, "broker2", "peer=broker2"),
     ("sink.write:after -> partition(worker, for=1s)", 31, "worker", "Valid: driver, executor, broker"),
     ("sink.write:after -> partition(driver) until sink.write:before", 45, "sink.write:before", "only pause does"),
-    ("sink.write:after#0 -> fail", 17, "#0", "#0 is no count"),
+    ("sink.write:after#0 -> fail", 17, "#0", "#0 is not a count"),
     ("sink.write:after#x -> fail", 17, "#", "a comment needs a blank"),
     ("sink.write:after ->", 20, "", "expected an action, but the plan ends"),
     ("sink.write:after", 17, "", "expected ->"),
@@ -284,7 +284,7 @@ ERRORS = [
     ("txn.prepare:after[result=comit] -> kill(broker)", 26, "comit", "did you mean commit?"),
     ('txn.prepare:after[transactional_id="abc] -> kill(broker)', 36, None, "not closed"),
     ("txn.prepare:after[transactional_id='abc'] -> kill(broker)", 36, "'", 'quoted with "'),
-    ("at(3) -> kill(driver)", 4, "3", "3 is no duration"),
+    ("at(3) -> kill(driver)", 4, "3", "3 is not a duration"),
     ("sink.write:after -> kill(driver) & x", 34, "&", "unexpected '&'"),
 ]
 

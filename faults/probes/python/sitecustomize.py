@@ -341,7 +341,7 @@ def _class_name(error: BaseException) -> str:
 def _made(kind: Any, message: str) -> BaseException:
     """An exception of a class with a message; also where the class's own ``__init__`` asks for more than that."""
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-        raise TypeError(f"{kind!r} is no exception class")
+        raise TypeError(f"{kind!r} is not an exception class")
     try:
         return kind(message)
     except TypeError:
