@@ -16,8 +16,9 @@ from ..errors import Unavailable as Unavailable
 Side = Literal["job", "harness"]
 
 
-class EffectError(Exception):
-    """An effect on a process could not be carried out or confirmed: the trial is inconclusive."""
+class EffectError(Unavailable):
+    """An effect on a process could not be carried out or confirmed. A fault that needs it has not landed: the trial is
+    inconclusive. Where the environment itself needs it, there is no verdict."""
 
 
 @dataclass(frozen=True)

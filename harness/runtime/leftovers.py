@@ -81,9 +81,10 @@ def remove_leftovers() -> list[str]:
     """End processes whose guardian is dead and remove state directories whose owner is; returns what was done.
 
     Only what belongs to this user and to this pid namespace is touched: elsewhere the same pid is another process.
+    Raises Unavailable if such a process cannot be ended.
     """
     done = []
-    for process in processes.end(_orphans):
+    for process in _end_orphans():
         done.append(f"ended {process}")
     for path in _ownerless():
         try:
@@ -101,6 +102,13 @@ def pid_namespace(pid: int | str = "self") -> str:
         return os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:
         return ""
+
+
+def _end_orphans() -> list[processes.Process]:
+    try:
+        return processes.end(_orphans)
+    except processes.Survivor as error:
+        raise Unavailable(f"what an earlier run left cannot be ended: {error}: end that process by hand") from error
 
 
 def _orphans(rows: processes.Table) -> list[processes.Process]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from docker.errors import APIError, DockerException, NotFound
+from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
@@ -113,11 +113,16 @@ def inside(container: Container, tools: Path, *words: str) -> Any:
 
 
 def rows_of(container: Container) -> list[tuple[int, int, str]]:
-    """Pid and parent, as the engine's machine counts them, and command line of each process; none if it is dead."""
+    """Pid and parent, as the engine's machine counts them, and command line of each process; none if it is dead.
+
+    Raises EffectError if the engine does not answer.
+    """
     try:
         answer = container.top(ps_args="-eo pid,ppid,args")
-    except (APIError, NotFound):
+    except APIError:
         return []
+    except (DockerException, RequestException) as error:
+        raise EffectError(f"look at the processes of {container.name}: {reason(error)}") from error
     return [(int(pid), int(parent), command) for pid, parent, command in answer["Processes"] or ()]
 
 

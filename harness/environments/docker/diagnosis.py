@@ -11,7 +11,7 @@ import psutil
 from ...artifacts.errors import free_bytes
 from ...doctor import GIB, Check, missing
 from ..base import Unavailable
-from .engine import bridge_address, connect, require_compose
+from .engine import bridge_address, connect, engine_errors, require_compose
 from .image import present
 from .project import can_build, compose_directory
 from .services import OURS
@@ -26,11 +26,12 @@ def diagnose_docker() -> list[Check]:
     """Look at everything that a trial in Docker needs; builds nothing and leaves nothing running."""
     try:
         client = connect()
+        with engine_errors("describe itself"):
+            root, version = Path(str(client.info()["DockerRootDir"])), client.version()["Version"]
     except Unavailable as error:
         return [missing("engine", error), _asked("compose", lambda: f"version {require_compose()}")]
-    root = Path(str(client.info()["DockerRootDir"]))
     return [
-        Check("engine", True, True, f"version {client.version()['Version']}"),
+        Check("engine", True, True, f"version {version}"),
         _asked("compose", lambda: f"version {require_compose()}"),
         _asked("bridge", lambda: f"probes reach the harness at {bridge_address(client)}"),
         _asked("image", lambda: _image(present(client, _name()))),

@@ -6,10 +6,13 @@ import os
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import docker
 import psutil
-from docker.errors import APIError, DockerException
+from docker.errors import DockerException
+from requests.exceptions import RequestException
 
 from ...runtime import processes
 from ...runtime.leftovers import pid_namespace
@@ -55,7 +58,7 @@ def bridge_address(client: docker.DockerClient) -> str:
     """The address of the engine's default bridge on this machine: containers reach it, nothing outside does."""
     try:
         options = client.networks.get(BRIDGE).attrs.get("Options") or {}
-    except (APIError, DockerException) as error:
+    except (DockerException, RequestException) as error:
         raise Unavailable(f"the Docker engine has no network {BRIDGE!r} ({reason(error)}): probes need it") from error
     name = options.get(BRIDGE_NAME, "docker0")
     found = [one.address for one in psutil.net_if_addrs().get(name, ()) if one.family == socket.AF_INET]
@@ -72,17 +75,27 @@ def owner_label(guardian: str) -> str:
 
 
 def remove_dead_projects(client: docker.DockerClient) -> list[str]:
-    """Remove the projects whose guardian is dead; returns their names."""
-    labels = [
-        dict(labels or {})
-        for labels in [
+    """Remove the projects whose guardian is dead; returns their names. Raises Unavailable."""
+    with engine_errors("list what has an owner"):
+        found = [
             *(one.labels for one in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)),
             *(one.attrs.get("Labels") for one in client.networks.list(filters={"label": OWNER})),
             *(one.attrs.get("Labels") for one in client.volumes.list(filters={"label": OWNER})),
         ]
-    ]
+    labels = [dict(one or {}) for one in found]
     dead = sorted({one[LABEL] for one in labels if LABEL in one and _is_dead(one.get(OWNER, ""))})
     return [project for project in dead if remove(project) is None]
+
+
+@contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """An engine that refuses ``what``, or does not answer, is the environment's failure, in one line."""
+    try:
+        yield
+    except (DockerException, RequestException) as error:
+        raise Unavailable(
+            f"the Docker engine did not {what} ({reason(error)}): see whether it still runs (docker info)"
+        ) from error
 
 
 def reason(error: Exception) -> str:

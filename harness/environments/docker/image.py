@@ -105,7 +105,7 @@ def present(client: DockerClient, name: str) -> bool:
         client.images.get(name)
     except ImageNotFound:
         return False
-    except DockerException as error:
+    except (DockerException, RequestException) as error:
         raise Unavailable(f"image {name}: {reason(error)}") from error
     return True
 

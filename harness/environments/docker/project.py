@@ -14,10 +14,11 @@ from pathlib import Path
 from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
+from requests.exceptions import RequestException
 from testcontainers.compose import DockerCompose
 
 from ..base import Unavailable
-from .engine import reason
+from .engine import engine_errors, reason
 from .remove import LABEL, remove
 
 # It would print each failure of compose, which is said in one line here.
@@ -89,7 +90,7 @@ class Project:
             self.client.api.create_container_from_config(  # type: ignore[no-untyped-call]
                 config, name=f"{self.name}-{service}-{number}"
             )
-        except DockerException as error:
+        except (DockerException, RequestException) as error:
             raise Unavailable(f"no further container of {service} can be made: {reason(error)}") from error
 
     def build(self) -> None:
@@ -104,8 +105,10 @@ class Project:
         return remove(self.name)
 
     def containers(self, service: str | None = None) -> list[Container]:
+        """Those of a service, or of all; ended ones too. Raises Unavailable."""
         labels = [f"{LABEL}={self.name}", *([f"{SERVICE}={service}"] if service else [])]
-        found = self.client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
+        with engine_errors(f"list the containers of {self.name}"):
+            found = self.client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
         return sorted(found, key=lambda container: str(container.name))
 
     def _compose(self, project: str) -> _Compose:

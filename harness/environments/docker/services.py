@@ -26,7 +26,7 @@ from ..broker_metadata import all_lead, registered
 from ..host import Host, wait_available
 from ..spark_master import alive_workers
 from . import containers
-from .engine import bridge_address, connect, owner_label, remove_dead_projects, require_compose
+from .engine import bridge_address, connect, engine_errors, owner_label, remove_dead_projects, require_compose
 from .image import Image, our_image, present, users_image
 from .options import BROKERS, DockerOptions
 from .project import ROLE, Project, can_build, compose_directory, env_text, program_that_removes, service_of
@@ -82,7 +82,8 @@ class DockerServices:
         self._lock = threading.RLock()
         self._closed = False
         self._images: tuple[Image, Image] | None = None
-        self._engine_version = str(self.client.version()["Version"])
+        with engine_errors("say its version"):
+            self._engine_version = str(self.client.version()["Version"])
         if attached is None:
             self._lay_out()
             host.guardian.run_on_close(program_that_removes(name))
@@ -188,7 +189,7 @@ class DockerServices:
         }
 
     def container(self, service: str) -> Container:
-        """The container of a service. Raises EffectError."""
+        """The container of a service. Raises EffectError, Unavailable."""
         found = self.project.containers(service)
         if not found:
             raise EffectError(f"there is no container of {service} in {self.project.name}")
