@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,12 +16,21 @@ from pathlib import Path
 import docker
 import pytest
 from command import Command, Ended
+from onceproof.harness.environments import holder
 from onceproof.harness.environments.docker.engine import OWNER
+from onceproof.harness.environments.docker.environment import DockerEnvironment
 from onceproof.harness.runtime.waiting import NotYet, wait_for
 
 TRIAL = ("run", "--env", "docker", "--sink", "postgres_upsert", "--batches", "3")
 FAULT = ("--fault", "sink.write:after[batch=1] -> kill(driver)")
 UNAVAILABLE = 4
+KILLS_A_NODE = """
+import sys
+from onceproof.harness.environments import holder
+environment = holder.attach(sys.argv[1])
+print(environment.kill_node("worker2:1"), flush=True)
+sys.stdin.read()
+"""
 
 
 def ours(engine: docker.DockerClient) -> set[str]:
@@ -68,6 +78,15 @@ def test_an_environment_that_is_up_serves_several_commands_and_goes_down(
         ended = onceproof("run", "--attach", name, *TRIAL[3:], *FAULT, "--json")
         assert (ended.code, ended.json["verdict"]) == (0, "pass"), ended
         assert _running_drivers(engine, others) == []
+        with subprocess.Popen(
+            [sys.executable, "-c", KILLS_A_NODE, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as user:
+            assert user.stdout is not None
+            assert "killed spark-worker2" in user.stdout.readline()
+            user.kill()
+        with closing(holder.attach(name)) as environment:
+            assert isinstance(environment, DockerEnvironment)
+            assert environment.services.container("spark-worker2").status == "running", "it was put in order"
     finally:
         down = onceproof("down", "--name", name)
     assert down.code == 0, down

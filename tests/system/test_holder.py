@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from confluent_kafka.admin import AdminClient
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.base import ProbePoint, Unavailable
 from onceproof.harness.environments.local import LocalOptions
@@ -30,6 +31,20 @@ ATTACHED = textwrap.dedent(
     environment.arm_brokers("", ProbePoint("127.0.0.1", 1, "token"))
     environment.kill_broker(1)
     print(environment.broker_gate(), flush=True)
+    sys.stdin.read()
+    """
+)
+STOPPING = textwrap.dedent(
+    """
+    import sys
+    from onceproof.harness.environments import holder
+    from onceproof.harness.runtime import processes
+    from onceproof.harness.runtime.guardian import MARK
+    environment = holder.attach(sys.argv[1])
+    held = processes.marked(MARK, environment.services.guardian_identity(), processes.table())
+    (broker,) = [one.pid for one in held if "kafka.Kafka" in processes.command(one.pid)]
+    environment.pause_process(f"local:{broker}")
+    print(broker, flush=True)
     sys.stdin.read()
     """
 )
@@ -85,6 +100,22 @@ def test_a_dead_user_leaves_the_brokers_running_and_disarmed(held: holder.NamedE
     assert not os.path.exists(gate)
     assert "killed broker 1" in environment.kill_broker(1)
     environment.start_broker(1)
+    environment.close()
+
+
+def test_a_broker_that_a_dead_user_had_stopped_serves_the_next_one(held: holder.NamedEnvironment) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPING, NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as user:
+        assert user.stdout is not None
+        broker = int(user.stdout.readline())
+        user.kill()
+    environment = holder.attach(NAME)
+    row = processes.look(broker)
+    assert row is not None
+    assert row.state not in processes.STOPPED
+    client = AdminClient({"bootstrap.servers": str(environment.addresses("harness").kafka)})
+    assert list(client.list_topics(timeout=10).brokers) == [1]
     environment.close()
 
 

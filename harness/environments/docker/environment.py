@@ -28,9 +28,8 @@ from .driver import DockerDriver, DriverPool, start_driver
 from .options import DockerOptions
 from .project import service_of
 from .published import copy_directory
-from .services import CLUSTER, DRIVER, AttachInfo, DockerServices
+from .services import DRIVER, WORKERS, AttachInfo, DockerServices
 
-WORKERS = CLUSTER[1:]
 MASTER_URL = "spark://spark-master:7077"
 PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)(?:\.\d+)?")
 """``broker1``, ``worker2``, ``driver-1``; behind a dot the number of its start, because pids come again."""

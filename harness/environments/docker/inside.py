@@ -1,4 +1,4 @@
-"""Processes inside a container: ``inside.py end|freeze|thaw PID`` or ``inside.py executors``.
+"""Processes inside a container: ``inside.py end|freeze|thaw PID``, ``inside.py executors`` or ``inside.py end-jobs``.
 
 Standard library only. A copy of it, with processes.py next to it, lies in the directory that all containers share, and
 only that copy runs; it prints one JSON document.
@@ -15,6 +15,9 @@ import processes  # type: ignore[import-not-found]
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 """As in driver_start.py. Given as an argument it would be on this program's own command line, and be found there."""
+
+OF_JOBS = frozenset((EXECUTOR, "pyspark.daemon"))
+"""What is on the command lines of executors and of their Python workers. Another user's environment cannot be read."""
 
 
 def act(verb: str, pid: int) -> list[str]:
@@ -42,9 +45,20 @@ def executors() -> list[int]:
     return [row.pid for row in processes.table().values() if row.alive and EXECUTOR in processes.command(row.pid)]
 
 
+def end_jobs() -> list[str]:
+    """End the executors and Python workers of every job, stopped ones and orphans too; returns what was ended."""
+
+    def select(rows: Any) -> Any:
+        found = [row for row in rows.values() if row.alive and OF_JOBS.intersection(processes.command(row.pid))]
+        return found + processes.descendants([row.pid for row in found], rows)
+
+    return [str(each) for each in processes.end(select)]
+
+
 def main(verb: str, *pids: str) -> None:
+    for_all = {"executors": executors, "end-jobs": end_jobs}
     try:
-        found: object = executors() if verb == "executors" else act(verb, int(pids[0]))
+        found: object = for_all[verb]() if verb in for_all else act(verb, int(pids[0]))
     except processes.Survivor as error:
         print(json.dumps({"error": str(error)}))
     else:

@@ -36,7 +36,8 @@ START_SECONDS = 120.0
 BROKER_SECONDS = 60.0
 OURS = "onceproof:latest"
 BROKER_NUMBERS = range(1, BROKERS + 1)
-CLUSTER = ("spark-master", "spark-worker1", "spark-worker2")
+WORKERS = ("spark-worker1", "spark-worker2")
+CLUSTER = ("spark-master", *WORKERS)
 DRIVER = "driver"
 SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 ENDED = ("exited", "dead")
@@ -125,8 +126,9 @@ class DockerServices:
         return AttachInfo(self.host.state, self.project.name, self._password, dict(self._ports), services)
 
     def recover(self) -> None:
-        """After a user that may have died at any point: no driver runs, nobody waits at a probe, all brokers run, and
-        no machine is cut off. Raises EffectError or Unavailable."""
+        """After a user that may have died at any point: no driver and no executor runs, nobody waits at a probe, all
+        brokers and workers do run, and no machine is cut off. Raises EffectError or Unavailable."""
+        self.failures()  # what that user has killed is none
         for driver in self.project.containers(DRIVER):
             if containers.running(driver):
                 containers.kill(driver, "driver")
@@ -135,11 +137,11 @@ class DockerServices:
         for container in self.project.containers():
             if container.status == "paused":
                 containers.resume(container, service_of(container))
-        for broker in BROKER_NUMBERS:
-            if not containers.running(self._broker(broker)):
-                self.start_broker(broker)
         for container in self.running():
             containers.execute(container, ["ip", "route", "flush", "type", "blackhole"], "healing of the network")
+        self._recover_brokers()
+        for worker in WORKERS if self._options.standalone else ():
+            self._recover_worker(worker)
         self.failures()
 
     def close(self) -> None:
@@ -250,6 +252,19 @@ class DockerServices:
         wait_available(back, START_SECONDS, f"{service} to register again", poll=0.2)
         self._planned.discard(str(container.id))
         return f"{service} registered again"
+
+    def _recover_brokers(self) -> None:
+        """Start the dead ones, all before one is waited for: alone it would have no quorum."""
+        dead = [broker for broker in BROKER_NUMBERS if not containers.running(self._broker(broker))]
+        if dead:
+            self._start_brokers(dead)
+
+    def _recover_worker(self, service: str) -> None:
+        """Have it run, and nothing of a job on it."""
+        container = self.container(service)
+        if not containers.running(container):
+            self.start_worker(service)
+        containers.inside(container, self.tools, "end-jobs")
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
@@ -373,9 +388,13 @@ class DockerServices:
         for broker in BROKER_NUMBERS:
             if containers.running(self._broker(broker)):
                 self.kill_broker(broker)
-        for broker in BROKER_NUMBERS:
+        self._start_brokers(BROKER_NUMBERS)
+
+    def _start_brokers(self, brokers: Sequence[int]) -> None:
+        """Returns once they are registered and every partition has a leader."""
+        for broker in brokers:
             containers.start(self._broker(broker), f"broker {broker}")
-        for broker in BROKER_NUMBERS:
+        for broker in brokers:
             self._await_broker(broker)
         self._await_leaders()
 
@@ -395,7 +414,7 @@ class DockerServices:
     def _workers_registered(self) -> bool | NotYet:
         self._raise_failures()
         found = set(self._workers().values())
-        return found == set(CLUSTER[1:]) or NotYet(f"{len(found)} workers")
+        return found == set(WORKERS) or NotYet(f"{len(found)} workers")
 
     def _workers(self) -> dict[str, str]:
         return alive_workers(self._port("SPARK_UI_PORT")) or {}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...artifacts import Artifacts
 from ...java import Java
+from ...runtime import processes
 from ...runtime.guardian import Child
 from ...runtime.leftovers import disk_errors
 from ...runtime.ports import LOOPBACK, Port
@@ -17,6 +18,7 @@ from ..base import EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
 from ..host import Host, added, inherited, tail, wait_available
 from ..server_settings import copy_storage, properties, random_id, replication
+from .driver import let_go
 
 HEAP = "-Xmx256m"
 START_SECONDS = 60.0
@@ -49,6 +51,12 @@ class Broker:
     def running(self) -> bool:
         return self.child is not None and not self.child.ended
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it lives and was stopped by SIGSTOP: it serves nobody until it is resumed."""
+        row = processes.look(self.child.pid) if self.child is not None and self.running else None
+        return row is not None and row.state in processes.STOPPED
+
     def launch(self, agent: Path | None, environment: dict[str, str]) -> None:
         """Start the process; raises Unavailable if one of its ports is taken."""
         for port in filter(None, (self.port, self.controller)):
@@ -73,6 +81,11 @@ class Broker:
         if self.child.kill() is None:
             raise EffectError(f"{self.part} (process {self.child.pid}) survived SIGKILL")
         return f"killed {self.part}, process {self.child.pid}"
+
+    def resume(self) -> None:
+        """SIGCONT, confirmed. Raises EffectError."""
+        row = processes.look(self.child.pid) if self.child is not None else None
+        let_go([row] if row is not None else [])
 
     def stop(self) -> None:
         """End it in order, which spares the next incarnation the wait for this one's registration."""
@@ -148,6 +161,20 @@ class KafkaCluster:
         """Close the gate: the rules of the agent, if there is one, let everybody go on."""
         self.gate.unlink(missing_ok=True)
 
+    def recover(self) -> None:
+        """After a user who may have left any of them stopped or dead: returns once all serve.
+
+        Raises EffectError or Unavailable.
+        """
+        stopped = [broker for broker in self.brokers.values() if broker.stopped]
+        dead = [broker for broker in self.brokers.values() if not broker.running]
+        for broker in stopped:  # first: the quorum with which the dead have to register may need them
+            broker.resume()
+        for broker in dead:
+            self._launch(broker)
+        if stopped or dead:
+            self._await_all()
+
     def start_broker(self, number: int) -> str:
         """Start a dead broker again; returns once the new incarnation is registered."""
         broker = self.brokers[number]
@@ -171,6 +198,9 @@ class KafkaCluster:
     def _launch_all(self) -> None:
         for broker in self.brokers.values():
             self._launch(broker)
+        self._await_all()
+
+    def _await_all(self) -> None:
         for broker in self.brokers.values():
             self._await(broker)
         wait_available(self._all_lead, START_SECONDS, "the brokers to lead every partition")

@@ -196,13 +196,15 @@ class LocalServices:
             self.cluster.clear()
 
     def recover(self) -> None:
-        """After a user that may have died at any point: nobody waits at a probe, no executor runs, all brokers do."""
+        """After a user that may have died at any point: nobody waits at a probe, no executor runs, all brokers do.
+
+        Raises EffectError, Unavailable or processes.Survivor.
+        """
         self.arm_brokers(None, None)
         if self.cluster:
             processes.end(self.cluster.executors)
-        for number, broker in (self.kafka.brokers if self.kafka else {}).items():
-            if not broker.running:
-                self.start_broker(number)
+        if self.kafka:
+            self.kafka.recover()
         self.failures()
 
     def close(self) -> None:
