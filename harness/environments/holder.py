@@ -26,7 +26,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import UsageError, one_line
 from ..runtime import processes
 from ..runtime.leftovers import named, remove_leftovers
 from ..runtime.waiting import WaitTimeout, wait_for
@@ -56,6 +56,8 @@ IN_USE_SECONDS = 0.5
 POLL = 0.05
 HAND_OVER_SECONDS = 20.0
 """How long an attach waits while the services are being put in order behind the last user."""
+
+TOLD = "it was told to end"
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,9 @@ class Holder:
         self._lease = threading.Lock()
         self._token = ""
         self._user: int | None = None
+        self._last_user: int | None = None
         self._down = threading.Event()
+        self._why_down = TOLD
 
     def prepare(self) -> NamedEnvironment:
         """Start the services, and listen."""
@@ -267,7 +271,7 @@ class Holder:
         threading.Thread(target=self._accept, name="accept", daemon=True).start()
         while not self._down.wait(max(1.0, self._end - time.monotonic())):
             if time.monotonic() >= self._end and self._lease.acquire(blocking=False):
-                return
+                self._end_with("its time is over")
 
     def _accept(self) -> None:
         while True:
@@ -301,12 +305,8 @@ class Holder:
                 self._release()
 
     def _attach(self, pid: int) -> str:
-        if not self._obtain():
-            raise InUse(
-                f"environment {self._name} is in use by process {self._user}: wait for its end, or start another one "
-                "with 'onceproof up --name OTHER'"
-            )
-        self._user = pid
+        self._obtain("wait for its end, or start another one with 'onceproof up --name OTHER'")
+        self._user = self._last_user = pid
         self._token = secrets.token_hex(16)
         return self._token
 
@@ -322,18 +322,26 @@ class Holder:
         return getattr(self.services, method)(*arguments)
 
     def _go_down(self) -> None:
-        if not self._obtain():
-            raise InUse(f"environment {self._name} is in use by process {self._user}: end that first")
-        self._down.set()
+        """Somebody who wants it down need not be told that it is going down already."""
+        if not self._down.is_set():
+            self._obtain("end that first")
+            self._end_with(TOLD)
 
-    def _obtain(self) -> bool:
-        """Take the lease. A user's death may not have been noticed yet, and what it used is put in order behind it."""
+    def _obtain(self, fix: str) -> None:
+        """Take the lease. A user's death may not have been noticed yet, and what it used is put in order behind it.
+
+        Raises InUse with the ``fix`` if another user keeps it, Unavailable if this environment is going down.
+        """
         begun = time.monotonic()
         while not self._lease.acquire(timeout=POLL):
-            patience = IN_USE_SECONDS if self._user else HAND_OVER_SECONDS
-            if time.monotonic() - begun > patience:
-                return False
-        return True
+            if self._down.is_set():
+                raise Unavailable(f"environment {self._name} is going down: {self._why_down}")
+            user, waited = self._user, time.monotonic() - begun
+            if user and waited > IN_USE_SECONDS:
+                raise InUse(f"environment {self._name} is in use by process {user}: {fix}")
+            if not user and waited > HAND_OVER_SECONDS:
+                last = self._last_user
+                raise InUse(f"environment {self._name} is being put in order after process {last}: try again soon")
 
     def _release(self) -> None:
         """Put the services in order before the next one may have them; if they cannot be, end."""
@@ -341,11 +349,18 @@ class Holder:
         self._token = ""
         try:
             self.services.recover()
-        except (Unavailable, EffectError, processes.Survivor) as error:
-            print(f"environment {self._name} cannot go on: {error}", flush=True)
-            self._down.set()
+        except Exception as error:  # whatever it is: nobody may have them as they are now
+            self._end_with(f"it was not put in order after process {self._last_user}: {one_line(error)}")
         else:
             self._lease.release()
+
+    def _end_with(self, reason: str) -> None:
+        """Have :meth:`serve` return. Whoever calls this keeps the lease."""
+        self._why_down = reason
+        try:
+            print(f"environment {self._name} is going down: {reason}", flush=True)
+        finally:  # the log's disk may be full
+            self._down.set()
 
 
 def main() -> None:
