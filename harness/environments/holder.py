@@ -29,9 +29,10 @@ from typing import IO, TYPE_CHECKING, Any
 from ..errors import UsageError, one_line
 from ..runtime import processes
 from ..runtime.leftovers import named, remove_leftovers
-from ..runtime.waiting import WaitTimeout, wait_for
+from ..runtime.waiting import NotYet
 from .base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from .docker.options import DockerOptions
+from .host import wait_available
 from .local.environment import LocalEnvironment, on_services
 from .local.options import LocalOptions
 from .local.services import LocalServices
@@ -50,7 +51,10 @@ CALLS = frozenset(
     }
 )
 """What may be asked of the services over the socket."""
-END_SECONDS = 30.0
+END_SECONDS = 180.0
+"""How long an orderly end may take: the removal of containers takes up to a minute, and its guardian may repeat it."""
+KILLED_SECONDS = 90.0
+"""How long the guardian of a holder that was killed may take to end and remove what is left."""
 IN_USE_SECONDS = 0.5
 """How long an attach waits for the end of a user's connection."""
 POLL = 0.05
@@ -151,19 +155,34 @@ def attach(name: str) -> LocalEnvironment | DockerEnvironment:
 
 
 def down(name: str) -> None:
-    """End an environment; returns when nothing of it is left. Raises InUse, or Unavailable if it is not up."""
+    """End an environment; returns when nothing of it is left.
+
+    Raises InUse, or Unavailable if it is not up or something of it does not end.
+    """
     environment = _find(name)
     _answer(name, _connect(environment), "down")
-
-    def ended() -> bool:
-        return not named(name).exists() and not processes.lives(environment.process)
-
     try:
-        wait_for(ended, END_SECONDS, f"the end of environment {name}")
-    except WaitTimeout:
+        _await_end(environment, END_SECONDS)
+    except Unavailable:
+        _kill(environment.process)
+        _await_end(environment, KILLED_SECONDS)
+
+
+def _await_end(environment: NamedEnvironment, seconds: float) -> None:
+    state = named(environment.name)
+
+    def ended() -> bool | NotYet:
         if processes.lives(environment.process):
-            os.kill(int(environment.process.partition(":")[0]), signal.SIGKILL)
-        wait_for(ended, END_SECONDS, f"the end of environment {name}")
+            return NotYet(f"its holder, process {environment.process.partition(':')[0]}, runs")
+        return not state.exists() or NotYet(f"{state} is there")
+
+    wait_available(ended, seconds, f"the end of environment {environment.name}")
+
+
+def _kill(process: str) -> None:
+    row = processes.look(int(process.partition(":")[0]))
+    if row is not None and row.identity == process:
+        processes.send(row, signal.SIGKILL)
 
 
 class RemoteServices:

@@ -1,11 +1,15 @@
-"""A holder gives its services to one user after the other, and says why it does not."""
+"""A holder gives its services to one user after the other, says why it does not, and ends when it is told to."""
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -15,8 +19,11 @@ from typing import Any
 import pytest
 from docker.errors import DockerException
 from onceproof.harness.environments import holder
-from onceproof.harness.environments.holder import Holder, InUse
+from onceproof.harness.environments.docker import remove
+from onceproof.harness.environments.holder import Holder, InUse, NamedEnvironment
 from onceproof.harness.errors import Unavailable
+from onceproof.harness.runtime import guardian_process, processes
+from onceproof.harness.runtime.leftovers import named
 from onceproof.harness.runtime.waiting import wait_for
 
 Ask = Callable[..., Any]
@@ -135,3 +142,31 @@ def test_an_environment_whose_time_is_over_is_given_to_nobody(connect: Connect, 
     _, ask = connect()
     with pytest.raises(Unavailable, match="dev is going down: its time is over"):
         ask("attach", 12)
+
+
+@pytest.fixture
+def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamedEnvironment]:
+    """An environment of which nothing but a state directory is there; its holder is a child that does not end."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen(["sleep", "60"]) as child:
+        environment = NamedEnvironment("dev", "local", processes.identity(child.pid), "local[2]", 1, True, "")
+        state = named("dev")
+        state.mkdir()
+        (state / holder.INFO).write_text(json.dumps(asdict(environment)))
+        monkeypatch.setattr(holder, "_connect", lambda environment: None)
+        monkeypatch.setattr(holder, "_answer", lambda *_: None)
+        monkeypatch.setattr(holder, "END_SECONDS", 0.1)
+        monkeypatch.setattr(holder, "KILLED_SECONDS", 1.0)
+        yield environment
+        child.kill()
+
+
+def test_a_holder_that_does_not_end_is_killed_and_what_is_left_of_it_is_one_line(up: NamedEnvironment) -> None:
+    with pytest.raises(Unavailable, match=r"^waited 1 s for .* environment dev; last seen: \S+-dev is there$"):
+        holder.down("dev")
+    assert not processes.lives(up.process)
+
+
+def test_an_orderly_end_is_given_the_time_that_the_removal_of_containers_may_take() -> None:
+    assert holder.END_SECONDS > 2 * remove.TIMEOUT
+    assert holder.KILLED_SECONDS > guardian_process.PROGRAM_SECONDS
