@@ -7,12 +7,14 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from docker.errors import DockerException
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
+from ...errors import one_line
 from ...runtime.leftovers import disk_errors
 from ..base import EffectError, Unavailable
 from . import containers
@@ -34,7 +36,7 @@ class DockerDriver:
         self._log = log
         self._code: int | None = None
         self._planned = False
-        self._starved: str | None = None
+        self._failure: str | None = None
         self._ended = threading.Event()
         threading.Thread(target=self._await_end, name=f"end of {place}", daemon=True).start()
 
@@ -70,28 +72,29 @@ class DockerDriver:
     def processor_seconds(self) -> float | None:
         return containers.processor_seconds(self.container)
 
-    def out_of_memory(self) -> str | None:
-        """How the engine ended the container by itself, if it did so for its memory; said once."""
-        found, self._starved = self._starved, None
+    def failure(self) -> str | None:
+        """What went wrong by itself: the container had too little memory, or its log was not copied. Said once."""
+        found, self._failure = self._failure, None
         return found
 
     def discard(self) -> bool:
         """Remove the driver's own files if nothing of it runs any more; whether nothing is left to do or report."""
         if self._ended.is_set():
             shutil.rmtree(self.directory, ignore_errors=True)
-        return self._ended.is_set() and not self._starved and not self.directory.exists()
+        return self._ended.is_set() and not self._failure and not self.directory.exists()
 
     def _await_end(self) -> None:
         """Until this driver has ended for everybody, no other one is started in its container."""
+        code = -signal.SIGKILL  # of a container that was removed: this environment is closed
         try:
-            code = _exit_code(self.container)
-            if not self._planned and containers.state_of(self.container).get("OOMKilled"):
-                self._starved = containers.why_ended(self.container)
-        except EffectError:  # the container was removed: this environment is closed
-            code = -signal.SIGKILL
-        self._copy_log()
-        self._code = code
-        self._ended.set()
+            with suppress(EffectError):
+                code = _exit_code(self.container)
+                if not self._planned and containers.state_of(self.container).get("OOMKilled"):
+                    self._failure = containers.why_ended(self.container)
+            self._copy_log()
+        finally:
+            self._code = code
+            self._ended.set()
 
     def _copy_log(self) -> None:
         try:
@@ -101,6 +104,8 @@ class DockerDriver:
                 log.write(text)
         except FileNotFoundError:
             return
+        except (OSError, Unavailable) as error:
+            self._failure = self._failure or f"its log was not copied: {one_line(error)}"
 
 
 def start_driver(

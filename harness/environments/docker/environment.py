@@ -283,8 +283,8 @@ class DockerEnvironment:
 
     def _find_failures(self) -> list[Failure]:
         with self._lock:
-            starved = [(one.place, detail) for one in self._drivers if (detail := one.out_of_memory())]
-        return self.services.failures() + [Failure(place, detail) for place, detail in starved]
+            failed = [(one.place, detail) for one in self._drivers if (detail := one.failure())]
+        return self.services.failures() + [Failure(place, detail) for place, detail in failed]
 
     def _tidy(self) -> None:
         with self._lock:
