@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ class Host:
     state: Path
     _read: dict[Path, int] = field(default_factory=dict)
     _ports: list[Port] = field(default_factory=list)
+    _collecting: threading.Lock = field(default_factory=threading.Lock)
 
     def port(self) -> Port:
         """A port that is reserved for as long as the environment lives."""
@@ -77,8 +79,11 @@ class Host:
         return tail(self.log(part), since)
 
     def collect(self, paths: Mapping[str, Path], directory: Path) -> None:
-        """Copy what was added to each log since the last call to ``directory`` under its name."""
-        with disk_errors():
+        """Copy what was added to each log since the last call to ``directory`` under its name.
+
+        Trials that run side by side end at any time: what was added is copied for one of them, once.
+        """
+        with self._collecting, disk_errors():
             directory.mkdir(parents=True, exist_ok=True)
             for name, path in paths.items():
                 text = added(path, self._read.get(path, 0))

@@ -81,6 +81,7 @@ class DockerServices:
         self._read: dict[str, float] = {}
         self._rules: tuple[str, ProbePoint | None] | None = None
         self._lock = threading.RLock()
+        self._collecting = threading.Lock()
         self._closed = False
         self._images: tuple[Image, Image] | None = None
         with engine_errors("say its version"):
@@ -279,8 +280,10 @@ class DockerServices:
         """What services and executors printed since the last call."""
         directory.mkdir(parents=True, exist_ok=True)
         for container in self.project.containers():
-            service, since = service_of(container), self._read.get(str(container.id), 0.0)
-            self._read[str(container.id)] = time.time()
+            service = service_of(container)
+            with self._collecting:
+                since = self._read.get(str(container.id), 0.0)
+                self._read[str(container.id)] = time.time()
             text = containers.log_since(container, since) if service in self._started else b""
             if text:
                 (directory / f"{service}.log").write_bytes(text)
