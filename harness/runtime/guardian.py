@@ -115,12 +115,7 @@ class Guardian:
             raise Unavailable(f"the guardian process could not be started: {error}") from error
         finally:
             theirs.close()
-        ours.settimeout(START_SECONDS)
-        line = ours.makefile("rb", buffering=0).readline()
-        if not line:
-            raise Unavailable(f"the guardian process ended at its start (exit code {process.wait()})")
-        ours.settimeout(None)
-        guardian = cls(process, ours, json.loads(line)["ready"])
+        guardian = cls(process, ours, _ready(process, ours))
         guardian._reader.start()
         return guardian
 
@@ -180,7 +175,7 @@ class Guardian:
         with self._lock:
             closing, self._closing = self._closing, True
         if not closing:
-            with contextlib.suppress(StartError, OSError):
+            with contextlib.suppress(StartError):
                 with self._lock:
                     pending = self._send("end", {})
                 _answer(pending, "end")
@@ -209,9 +204,14 @@ class Guardian:
         return _answer(pending, f"{do} {of}")
 
     def _send(self, do: str, arguments: Mapping[str, Any]) -> _Pending:
+        """Raises StartError if the guardian is dead: the reader ends the harness then, and may not have got to it."""
         number, pending = next(self._numbers), _Pending()
         self._pending[number] = pending
-        self._control.sendall(json.dumps({"id": number, "do": do, **arguments}).encode() + b"\n")
+        try:
+            self._control.sendall(json.dumps({"id": number, "do": do, **arguments}).encode() + b"\n")
+        except OSError as error:
+            del self._pending[number]
+            raise StartError(f"{do}: the guardian process died ({error.strerror})", error.errno or 0) from error
         return pending
 
     def _read(self) -> None:
@@ -261,6 +261,23 @@ class Guardian:
                 remove_tree(str(path))
             except NotRemoved as error:
                 print(f"onceproof: {error}", file=sys.stderr, flush=True)
+
+
+def _ready(process: subprocess.Popen[bytes], control: socket.socket) -> str:
+    """The identity that a guardian tells once it serves. Raises Unavailable, and leaves nothing of it."""
+    control.settimeout(START_SECONDS)
+    try:
+        line = control.makefile("rb", buffering=0).readline()
+        if line:
+            control.settimeout(None)
+            return str(json.loads(line)["ready"])
+        problem = f"ended at its start (exit code {process.wait()})"
+    except TimeoutError:
+        process.kill()
+        process.wait()
+        problem = f"did not start within {START_SECONDS:g} s: run again when this machine is less busy"
+    control.close()
+    raise Unavailable(f"the guardian process {problem}")
 
 
 def _answer(pending: _Pending, what: str) -> Any:
