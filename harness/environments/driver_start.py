@@ -60,8 +60,6 @@ ENDRULE
 The first rule is off when the driver's Python imports ``pyspark.ml`` before its session starts.
 """
 
-"""A line of a java.util.Properties file, without its escapes."""
-
 JOINED = {
     "spark.driver.extraJavaOptions": " ",
     "spark.executor.extraJavaOptions": " ",
@@ -70,7 +68,6 @@ JOINED = {
     "spark.jars": ",",
 }
 """Properties of which a later setting is added to an earlier one, by the separator."""
-
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 """The main class of an executor's JVM."""

@@ -1,12 +1,16 @@
-"""What a standalone master says of its cluster, in every environment."""
+"""Masters of Spark, in every environment: which may be asked for, and what a standalone one says of its cluster."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import re
 from typing import Any
 
 from ..runtime.ports import LOOPBACK
+
+MASTER = re.compile(r"local\[[1-9]\d*(?:\s*,\s*[1-9]\d*)?\]|standalone")
+"""``local[n]``, ``local[n,m]`` (m: how often a task may fail) or ``standalone``."""
 
 
 def alive_workers(port: int) -> dict[str, str] | None:

@@ -341,11 +341,6 @@ def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:
     return line
 
 
-def _serves(command: str, drivers: Collection[str]) -> bool:
-    """Whether an executor belongs to one of these drivers, by its ``--driver-url``."""
-    return any(f"@{driver}:" in command for driver in drivers)
-
-
 def _is_init(command: str) -> bool:
     """Docker's init (tini), and the role before it has become the service."""
     return "docker-init" in command or "role.py" in command

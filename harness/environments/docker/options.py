@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MASTER = re.compile(r"local\[[1-9]\d*(?:\s*,\s*[1-9]\d*)?\]|standalone")
+from ..spark_master import MASTER
+
 BROKERS = 3
 
 

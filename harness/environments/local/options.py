@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 
+from ..spark_master import MASTER
+
 MOST_BROKERS = 3
-MASTER = re.compile(r"local\[(?P<cores>[1-9]\d*)(?:\s*,\s*(?P<failures>[1-9]\d*))?\]|standalone")
 
 
 @dataclass(frozen=True)
