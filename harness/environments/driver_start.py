@@ -216,4 +216,4 @@ def parse_settings(text: str, file: str) -> dict[str, str]:
     try:
         return {name: value.strip(" \t") for name, value in javaproperties.loads(text).items()}
     except javaproperties.InvalidUEscapeError as error:
-        raise UsageError(f"{file}: {error.escape!r} is no escape of java.util.Properties: write \\uXXXX") from error
+        raise UsageError(f"{file}: {error.escape!r} is not an escape of java.util.Properties: write \\uXXXX") from error

@@ -29,7 +29,7 @@ def state_directory(guardian: Guardian, name: str | None = None) -> Path:
     """A new directory, ours alone, under the system's temporary directory; it goes when the guardian goes.
 
     Its path is short: unix sockets in it have 107 bytes (unix(7)). A ``name`` makes it findable and so unique: raises
-    FileExistsError if it is there. Raises Unavailable where the directory cannot be had or has too little space.
+    FileExistsError if it is there. Raises Unavailable where the directory cannot be made or has too little space.
     """
     with disk_errors():
         if name is None:

@@ -387,7 +387,7 @@ def test_a_process_that_is_not_of_a_job_is_left_alone(local: LocalEnvironment) -
     for process in (f"local:{os.getpid()}", "local:1"):
         with pytest.raises(EffectError, match="left alone"):
             local.kill_process(process)
-    with pytest.raises(EffectError, match="names no process here"):
+    with pytest.raises(EffectError, match="is not a process here"):
         local.kill_process("elsewhere:12")
 
 

@@ -146,7 +146,7 @@ def test_defaults_are_read_as_java_util_properties() -> None:
 
 
 def test_an_escape_that_spark_could_not_read_is_one_clear_line() -> None:
-    with pytest.raises(UsageError, match=r"^mine.conf: '\\\\u00zz' is no escape of java.util.Properties"):
+    with pytest.raises(UsageError, match=r"^mine.conf: '\\\\u00zz' is not an escape of java.util.Properties"):
         parse_settings("spark.a \\u00zz\n", "mine.conf")
 
 

@@ -161,7 +161,7 @@ class DockerEnvironment:
         place, _ = _split(process)
         match = PLACE.fullmatch(place)
         if match is None or match["kind"] != "broker":
-            raise EffectError(f"{process} is no broker")
+            raise EffectError(f"{process} is not a broker")
         return int(match["number"])
 
     def kill_broker(self, broker: int) -> str:
@@ -260,14 +260,14 @@ class DockerEnvironment:
     def _inside(self, verb: str, process: str) -> str:
         place, pid = _split(process)
         if not place.startswith(("worker", DRIVER)):
-            raise EffectError(f"{process} is no executor and no Python worker: it is left alone")
+            raise EffectError(f"{process} is neither an executor nor a Python worker: it is left alone")
         found = containers.inside(self._container_of(place), self.services.tools, verb, str(pid))
         return ", ".join(found) + f" in {place}" if found else ""
 
     def _container_of(self, place: str) -> Container:
         match = PLACE.fullmatch(place)
         if match is None:
-            raise EffectError(f"{place!r} names no machine here: broker1 to broker3, worker1, worker2 and driver-N do")
+            raise EffectError(f"{place!r} is not a machine here: use broker1 to broker3, worker1, worker2 or driver-N")
         kind, number = match["kind"], match["number"]
         if kind != DRIVER:
             return self.services.container({"broker": f"kafka{number}", "worker": f"spark-worker{number}"}[kind])
@@ -319,7 +319,7 @@ def open_host(stack: ExitStack, name: str | None = None) -> Host:
 def _split(process: str) -> tuple[str, int]:
     place, _, pid = process.partition(":")
     if not pid.isdigit():
-        raise EffectError(f"{process!r} names no process here: PLACE:PID does")
+        raise EffectError(f"{process!r} is not a process here: use PLACE:PID")
     return place, int(pid)
 
 
@@ -328,7 +328,7 @@ def _worker_of(process: str) -> str:
     place, _ = _split(process)
     service = f"spark-{place.partition('.')[0]}"
     if service not in WORKERS:
-        raise EffectError(f"{process} is no executor on a worker")
+        raise EffectError(f"{process} is not an executor on a worker")
     return service
 
 

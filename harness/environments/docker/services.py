@@ -342,7 +342,7 @@ class DockerServices:
         if name not in self._ports:
             given = os.environ.get(name, "")
             if given and not given.isdigit():
-                raise Unavailable(f"{name}={given} is no port: give a number from 1 to 65535, or leave it out")
+                raise Unavailable(f"{name}={given} is not a port: give a number from 1 to 65535, or leave it out")
             self._ports[name] = int(given) if given else self.host.port().number
         return self._ports[name]
 

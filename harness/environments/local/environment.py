@@ -202,7 +202,7 @@ class LocalEnvironment:
         if row is None or not row.alive:
             raise EffectError(f"{process} is dead already")
         if not (self._of_a_job(pid) or pid in self.services.executor_pids() or self._is_broker(pid)):
-            raise EffectError(f"{process} ({row.name}) is no job's process and no broker here: it is left alone")
+            raise EffectError(f"{process} ({row.name}) is neither a job's process nor a broker here: it is left alone")
         return row
 
     def _is_broker(self, pid: int) -> bool:
@@ -243,5 +243,5 @@ def _trial_of(pid: int) -> str:
 def _pid_of(process: str) -> int:
     place, _, pid = process.partition(":")
     if place != PLACE or not pid.isdigit():
-        raise EffectError(f"{process!r} names no process here: {PLACE}:PID does")
+        raise EffectError(f"{process!r} is not a process here: use {PLACE}:PID")
     return int(pid)

@@ -174,7 +174,7 @@ class LocalServices:
         for number, broker in self._brokers().brokers.items():
             if broker.child is not None and broker.child.pid == pid:
                 return number
-        raise EffectError(f"process {pid} is no broker of this environment")
+        raise EffectError(f"process {pid} is not a broker of this environment")
 
     def kill_broker(self, broker: int) -> str:
         return self._broker(broker).kill()
