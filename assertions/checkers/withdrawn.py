@@ -1,4 +1,4 @@
-"""Withdrawn: a reader met a row while the job was under way that is gone at the end."""
+"""Withdrawn: a reader met a row while the job was under way that is gone later, for a while or for good."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from ._records import distinct, first_records, place
 GONE = """
 WITH met AS (SELECT {columns}, {number} AS reading, count(*) AS seen FROM glimpse GROUP BY ALL),
 kept AS (SELECT {columns}, count(*) AS kept FROM observed GROUP BY ALL)
-SELECT {met}, met.reading, met.seen, coalesce(kept.kept, 0) AS kept
+SELECT {met}, met.reading, {later} AS later, met.seen, coalesce(kept.kept, 0) AS kept
 FROM met LEFT JOIN kept ON {same} WHERE met.seen > coalesce(kept.kept, 0)
 """
 
 WORST = """
-SELECT {columns}, min(reading) AS reading, max(seen) AS seen, any_value(kept) AS kept FROM gone GROUP BY {columns}
+SELECT * FROM gone QUALIFY row_number() OVER (PARTITION BY {columns} ORDER BY kept, seen DESC, reading, later) = 1
 """
+
+AT_THE_END = 0
+"""The number of the reading after the job's end, as what a later one is."""
 
 NOT_REPLACED = """
 SELECT g.* FROM gone g
@@ -38,7 +41,7 @@ reader met several rows."""
 
 
 def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
-    """Each row that a reading under way showed is there at the end as often as then.
+    """Each row that a reading under way showed is there as often in the next one, and at the end.
 
     Where only further copies of rows are gone, the reader met duplicates. A row of which nothing is left leaves no
     guarantee. Where rows have a key, another version may have taken a row's place; whether that one was right then, and
@@ -63,27 +66,29 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
 
 
 def _gone(observed: pa.Table, evidence: Evidence) -> pa.Table:
-    """Rows with the first ``reading`` that had more of them than there are, how many it had, and how many are kept."""
+    """Rows that a reading had and a ``later`` one has not, or not as often: how many it had, and how many are kept."""
     versions = all_versions(evidence.truth, evidence)
+    met = [glimpse for glimpse in evidence.glimpses if glimpse.rows is not None]
     found = [
-        _replaced_left_out(_gone_since(glimpse, observed), observed, glimpse, versions, evidence)
-        for glimpse in evidence.glimpses
-        if glimpse.rows is not None
+        _replaced_left_out(_gone_since(glimpse, number, rows), rows, glimpse, versions, evidence)
+        for index, glimpse in enumerate(met)
+        for number, rows in [(AT_THE_END, observed), *((one.number, one.rows) for one in met[index + 1 : index + 2])]
     ]
     if not found:
         return pa.table({"kept": pa.array([], pa.int64())})
     return select(WORST.format(columns=listed(observed.column_names)), gone=pa.concat_tables(found))
 
 
-def _gone_since(glimpse: Glimpse, observed: pa.Table) -> pa.Table:
-    names = observed.column_names
+def _gone_since(glimpse: Glimpse, later: int, rows: pa.Table) -> pa.Table:
+    names = rows.column_names
     statement = GONE.format(
         columns=listed(names),
         met=", ".join(f'met."{name}"' for name in names),
         same=equal("met", "kept", names),
         number=glimpse.number,
+        later=later,
     )
-    return select(statement, glimpse=glimpse.rows, observed=observed)
+    return select(statement, glimpse=glimpse.rows, observed=rows)
 
 
 def _replaced_left_out(
@@ -113,7 +118,12 @@ def _cause(batch: int, located: pa.Table, evidence: Evidence) -> str:
 
 def _sentence(rows: pa.Table, evidence: Evidence) -> str:
     vanished = pc.sum(pc.equal(rows["kept"], 0)).as_py()
-    first = pc.min(rows["reading"]).as_py()
-    at = next(glimpse.at for glimpse in evidence.glimpses if glimpse.number == first)
+    first = rows.sort_by("reading").slice(0, 1).to_pylist()[0]
     what = f"{vanished} rows that are gone" if vanished else f"further copies of {rows.num_rows} rows that are gone"
-    return f"a reader met {what} at the end (reading {first}, {at})"
+    when = "at the end" if first["later"] == AT_THE_END else f"in {_named(first['later'], evidence)}"
+    return f"a reader met {what} {when} ({_named(first['reading'], evidence)})"
+
+
+def _named(number: int, evidence: Evidence) -> str:
+    at = next(glimpse.at for glimpse in evidence.glimpses if glimpse.number == number)
+    return f"reading {number}, {at}"

@@ -103,7 +103,7 @@ class Watch:
         """Rows, open transactions, and why they could not be had."""
         try:
             opened = self._opened(where == COMMIT)
-            if where == COMMIT and self.settle:
+            if self.settle:
                 threading.Event().wait(self.settle)
             return self.settler.rows(READ), opened, None
         except Exception as error:  # whatever it is: it is noted, and the trial goes on

@@ -97,6 +97,12 @@ def test_a_row_that_a_reader_met_and_that_is_gone_leaves_nothing(claim: str) -> 
     assert "a reader met 2 rows that are gone at the end" in verdict.anomalies[1].causes[0]
 
 
+def test_a_row_that_is_gone_for_a_while_leaves_nothing_though_it_is_there_at_the_end() -> None:
+    verdict = judge(seen(glimpse(rows_with(BATCH_0)), glimpse(rows_with(BATCH_0[2:]), 2)))
+    assert (verdict.outcome, verdict.guarantee, kinds(verdict)) == (FAIL, Guarantee.NONE, ["withdrawn"])
+    assert "a reader met 2 rows that are gone in reading 2" in verdict.anomalies[0].causes[0]
+
+
 def test_an_aborted_row_that_a_reader_met_leaves_nothing() -> None:
     (aborted, *_) = ids_of(1, committed=False)
     met = pa.concat_tables([rows_with(BATCH_0), unknown_rows([{"id": aborted}])])
