@@ -1,0 +1,78 @@
+"""What trials of line points executed after their faults, and no trace did, is struck a second time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.faults import Plan, parse
+from onceproof.harness.certification.points import Question, SweepPoint
+from onceproof.harness.certification.recoveries import recoveries, shows_a_recovery
+from onceproof.harness.certification.trace import Line, Step
+
+KILL = "line[s.py:7][batch=1]#2 -> kill(driver)"
+FAIL = "line[s.py:7][batch=1]#2 -> fail"
+
+
+def line(number: int, process: str = "local:1", **more: Any) -> dict[str, Any]:
+    place = {"file": "s.py", "line": number, "process": process, "thread": "MainThread"}
+    return {"event": "point", "phase": "line", "role": "python-driver", "run": "1", "batch": 1, **place, **more}
+
+
+def reached(text: str) -> dict[str, Any]:
+    return {"event": "fault.reached", "fault": 0, "text": text}
+
+
+def point(text: str, role: str = "middle") -> SweepPoint:
+    action = text.rpartition(" -> ")[2]
+    return SweepPoint(Line("s.py", 7), action, role, 1, parse(text))
+
+
+def question(*trace: int) -> Question:
+    return Question(trace=[line(number) for number in trace], roles={"middle": 1}, refusal=lambda plan: None)
+
+
+def found(asked: Question, *struck: tuple[str, list[dict[str, Any]]]) -> list[str]:
+    return [one.text for one in recoveries(asked, [(point(text), journal) for text, journal in struck])]
+
+
+def test_the_recovery_from_a_half_written_batch_is_struck_at_each_line_to_which_a_new_way_leads() -> None:
+    """5 7 7 8 is a batch; after a crash at the second 7 the replay cleans (3) before it writes."""
+    journal = [line(5), line(7), line(7), reached(KILL), *(line(number, "local:2") for number in (5, 3, 7, 7, 8))]
+    assert found(question(5, 7, 7, 8), (KILL, journal)) == [
+        f"{KILL}; line[s.py:3][batch=1]#1 -> kill(driver)",
+        f"{KILL}; line[s.py:7][batch=1]#3 -> kill(driver)",
+    ]
+
+
+def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends() -> None:
+    journal = [line(5), line(7), line(7), reached(KILL), line(5, "local:2"), line(7, "local:2")]
+    assert found(question(5, 7, 7, 8), (KILL, journal)) == [f"{KILL}; sink.write:after[batch=1] -> kill(driver)"]
+
+
+def test_what_runs_as_in_the_traces_is_no_recovery_and_each_way_is_struck_once() -> None:
+    same = [line(5), line(7), line(7), reached(KILL), *(line(number, "local:2") for number in (5, 7, 7, 8))]
+    assert found(question(5, 7, 7, 8), (KILL, same)) == []
+    other = [line(5), line(7), line(7), reached(KILL), *(line(number, "local:2") for number in (5, 7, 7, 8, 3))]
+    assert len(found(question(5, 7, 7, 8), (KILL, other), (KILL, other))) == 2, "line 3, and the end behind it"
+
+
+def test_after_an_error_only_lines_that_ran_nowhere_else_are_struck() -> None:
+    """The handler (9) goes back to 7: that is a new way, but an old line."""
+    journal = [line(5), line(7), line(7), reached(FAIL), line(9), line(7), line(8)]
+    assert found(question(5, 7, 7, 8), (FAIL, journal)) == [f"{FAIL}; line[s.py:9][batch=1]#1 -> kill(driver)"]
+
+
+def test_in_the_processes_of_tasks_lines_count_and_ways_do_not() -> None:
+    """Two tasks of one process run 5 7 8 each, in whatever order."""
+    worker = {"role": "python-worker"}
+    trace = [line(number, **worker) for number in (5, 7, 8, 5, 7, 8)]
+    asked = Question(trace=trace, roles={"middle": 1}, refusal=lambda plan: None)
+    journal = [line(5, **worker), line(7, **worker), reached(KILL)]
+    journal += [line(number, "local:2", **worker) for number in (8, 5, 3, 7)]
+    assert found(asked, (KILL, journal)) == [f"{KILL}; line[s.py:3][batch=1]#1 -> kill(driver)"]
+
+
+def test_only_single_faults_at_lines_show_a_recovery() -> None:
+    assert shows_a_recovery(point(KILL))
+    assert not shows_a_recovery(point(f"{KILL}; line[s.py:3][batch=1] -> kill(driver)"))
+    assert not shows_a_recovery(SweepPoint(Step("sink.write", "after"), "kill(driver)", "middle", 1, Plan()))
