@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
+from ..console.printing import Terminal, say
 from ..environments.base import Unavailable
 from ..errors import UNAVAILABLE, USAGE, UsageError
 from . import certify, check, demo, environment, lists, plan, run
@@ -36,9 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     code = execute(sys.argv[1:] if arguments is None else arguments)
     if code == INTERRUPTED:
         # A thread that was cut short may still be in a library's native code, which complains of an interpreter that is
-        # taken down around it.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        # taken down around it. What was printed is flushed already.
         os._exit(code)
     sys.exit(code)
 
@@ -46,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code. What is wrong is said in one line on stderr."""
     try:
-        return int(app(arguments, exit_on_error=False, print_error=False) or 0)
+        return int(app(arguments, console=Terminal(), exit_on_error=False, print_error=False) or 0)
     except CycloptsError as error:
         return _complain(f"{str(error).strip()} See onceproof {_command(arguments)}--help", USAGE)
     except UsageError as error:
@@ -55,9 +54,6 @@ def execute(arguments: Sequence[str]) -> int:
         return _complain(str(error), UNAVAILABLE)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM):
             raise
@@ -71,5 +67,5 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"onceproof: {message}", file=sys.stderr)
+    say(f"onceproof: {message}", sys.stderr)
     return code

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Group, Parameter
-from rich.console import Console
 
 from ..certification.certificate import Certificate, certificate_text
 from ..certification.certify import Wanted
@@ -17,6 +16,7 @@ from ..certification.points import Profile
 from ..certification.roles import check_batch
 from ..certification.settings import Settings, load_settings, save_settings
 from ..certification.space import check_points
+from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
@@ -115,7 +115,7 @@ def _check(settings: Settings) -> None:
 
 def _certify(settings: Settings, directory: Path, json: bool) -> int:
     """Sweep, print the certificate; returns the exit code."""
-    report = SweepReport(Console(stderr=json, quiet=json and not sys.stderr.isatty()))
+    report = SweepReport(Terminal(stderr=json, quiet=json and not sys.stderr.isatty()))
     with as_interrupt(), Session(settings.environment) as session:
         report.start(find_sink(settings.request.sink).stem)
         certificate = run_sweep(
@@ -127,6 +127,6 @@ def _certify(settings: Settings, directory: Path, json: bool) -> int:
 
 def _print(certificate: Certificate, report: SweepReport, json: bool) -> None:
     if json:
-        print(certificate_text(certificate))
+        say(certificate_text(certificate))
     else:
         report.summary(certificate)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich.console import Console
 
 from ...assertions import Guarantee, Outcome, judge, load
 from ..certification.certificate import Certificate
 from ..certification.rejudge import rejudge, stored_certificate
+from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..console.trial import print_verdict
 from ..errors import UsageError
@@ -51,9 +51,9 @@ def check(
     except ValueError as error:
         raise UsageError(str(error)) from error
     if wanted is not None:
-        print(written(wanted, result))
+        say(written(wanted, result))
     elif isinstance(result, Certificate):
-        SweepReport(Console()).summary(result)
+        SweepReport(Terminal()).summary(result)
     else:
         print_verdict(result.verdict)
     return EXIT[Outcome(result.verdict) if isinstance(result, Certificate) else result.verdict.outcome]

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from ..certification.certificate import Certificate, certificate_as_json
 from ..certification.certify import Wanted, certify
+from ..console.printing import Terminal, say
 from ..console.side_by_side import side_by_side
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE
@@ -59,7 +60,7 @@ def demo(
 
     Exit code 0 when each of them keeps what it claims.
     """
-    console = Console(stderr=json)
+    console = Terminal(stderr=json)
     options = EnvironmentOptions(env=env)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
@@ -69,7 +70,7 @@ def demo(
         ]
     if json:
         documents = [certificate_as_json(one) for one in certificates]
-        print(json_module.dumps(documents, indent=2, ensure_ascii=False))
+        say(json_module.dumps(documents, indent=2, ensure_ascii=False))
     else:
         console.print(side_by_side(certificates))
         points = sum(len(certificate.points) + 1 for certificate in certificates)

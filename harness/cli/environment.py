@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..console.printing import Terminal, say
 from ..doctor import diagnose
 from ..environments import holder
 from ..environments.docker.options import DockerOptions
@@ -35,12 +35,12 @@ def setup(
 ) -> int:
     """Fetch the pinned Java artifacts and make the class archives that start JVMs quickly. Quick the second time."""
     options = options_of(EnvironmentOptions(env=env))
-    report = _to_stderr if json else print
+    report = _to_stderr if json else say
     ready = run_setup(python=python, progress=not json, report=report)
     if isinstance(options, DockerOptions):
         report(f"ready: image {_build_image(options)}")
     if json:
-        print(json_module.dumps(asdict(ready), indent=2, default=str))
+        say(json_module.dumps(asdict(ready), indent=2, default=str))
     return HELD
 
 
@@ -57,13 +57,13 @@ def doctor(
 
         checks += diagnose_docker()
     if json:
-        print(json_module.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False))
+        say(json_module.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False))
     else:
         table = Table("check", "", "found", "fix")
         for check in checks:
             mark = "[green]ok[/]" if check.ok else "[red]missing[/]" if check.needed else "[yellow]absent[/]"
             table.add_row(check.name, mark, escape(check.detail), "" if check.ok else escape(check.fix))
-        Console().print(table)
+        Terminal().print(table)
     return HELD if all(check.ok or not check.needed for check in checks) else UNAVAILABLE
 
 
@@ -83,14 +83,14 @@ def up(
         onceproof run --attach dev --sink kafka_append
     """
     started = holder.up(name, options_of(environment.options()), ttl * 60)
-    print(json_module.dumps(asdict(started), default=str) if json else f"environment {name} is up: {started}")
+    say(json_module.dumps(asdict(started), default=str) if json else f"environment {name} is up: {started}")
     return HELD
 
 
 def down(*, name: Annotated[str, Parameter(help="the environment's name")] = "default", json: Json = False) -> int:
     """End an environment that 'onceproof up' started."""
     holder.down(name)
-    print(json_module.dumps({"name": name, "down": True}) if json else f"environment {name} is down")
+    say(json_module.dumps({"name": name, "down": True}) if json else f"environment {name} is down")
     return HELD
 
 
@@ -102,4 +102,4 @@ def _build_image(options: DockerOptions) -> str:
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr)
+    say(line, sys.stderr)

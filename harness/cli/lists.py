@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.text import Text
 
 from ...faults import phases_of, render_catalogue
+from ..console.printing import Terminal, say
 from ..errors import HELD
 from ..jobs import Job, find_job, reference_jobs
 from ..sinks import find_sink, reference_sinks, shape
@@ -93,15 +93,15 @@ def _show(rows: Sequence[Mapping[str, Any]], json: bool, columns: Sequence[str])
 
     The first column is a row's name, the last one its description.
     """
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     if json:
-        print(json_module.dumps(rows, indent=2, ensure_ascii=False))
+        say(json_module.dumps(rows, indent=2, ensure_ascii=False))
     elif console.is_terminal:
         for row in rows:
             console.print(_paragraph(row, columns, console.width), soft_wrap=True)
     else:
         for row in rows:
-            print("\t".join(_cell(row, column) for column in columns))
+            say("\t".join(_cell(row, column) for column in columns))
     return HELD
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...faults import PlanError, format_plan, parse
+from ..console.printing import say
 from ..errors import HELD, UsageError
 from ..session import EnvironmentOptions, resolve_plan
 from ..sinks import find_sink
@@ -52,5 +53,5 @@ def check(
     if sink is not None:
         resolve_plan(source, find_sink(sink), EnvironmentOptions(env=env, master=master))
     canonical = format_plan(plan)
-    print(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
+    say(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
     return HELD

@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...assertions import Outcome
+from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
@@ -62,7 +63,7 @@ def run(
     with as_interrupt(), Session(environment.options()) as session:
         result = session.trial(request)
     if json:
-        print(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))
+        say(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))
     else:
         print_trial(result)
     return EXIT[result.verdict.outcome]

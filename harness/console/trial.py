@@ -8,6 +8,7 @@ from rich.table import Table
 
 from ...assertions import Outcome, Verdict
 from ..trial.spec import TrialResult
+from .printing import Terminal
 
 COLOURS = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.INCONCLUSIVE: "yellow"}
 
@@ -17,7 +18,7 @@ def coloured(outcome: Outcome) -> str:
 
 
 def print_trial(result: TrialResult) -> None:
-    console = Console()
+    console = Terminal()
     print_verdict(result.verdict, console)
     for warning in result.warnings:
         console.print(f"[yellow]warning[/]: {escape(warning)}", soft_wrap=True)
@@ -26,7 +27,7 @@ def print_trial(result: TrialResult) -> None:
 
 
 def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
-    console = console or Console()
+    console = console or Terminal()
     console.print(
         f"verdict: [bold]{coloured(verdict.outcome)}[/] as {verdict.claim.value}"
         + (f", {coloured(verdict.exactly_once)} as exactly-once" if verdict.claim.value != "exactly-once" else "")
