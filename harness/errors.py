@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 HELD, BROKE, USAGE, INCONCLUSIVE, UNAVAILABLE = 0, 1, 2, 3, 4
-"""Exit codes: the claim held; it broke; wrong usage or bad input; inconclusive; the environment could not be had."""
+"""Exit codes: the claim held; it broke; wrong usage or bad input; inconclusive; the environment is not available."""
+
+INTERNAL, INTERRUPTED = 70, 130
+"""Exit codes: a bug of onceproof (EX_SOFTWARE of sysexits.h); interrupted by a signal."""
 
 
 class Unavailable(Exception):
-    """The environment could not be had or broke by itself: exit code 4, never a verdict."""
+    """The environment is not available or broke by itself: exit code 4, never a verdict."""
 
 
 class UsageError(Exception):

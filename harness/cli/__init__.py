@@ -5,22 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
 from ..console.printing import Terminal, say
 from ..environments.base import Unavailable
-from ..errors import UNAVAILABLE, USAGE, UsageError
+from ..errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE, UsageError
 from . import certify, check, demo, environment, lists, plan, run
 
-INTERRUPTED = 130
+EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM)
 
 HELP = """Certifies end-to-end exactly-once for Spark Structured Streaming on Kafka: kills the driver, executors, Python
 workers and brokers at chosen steps of the commit protocol, and compares what a reader sees with the ground truth.
 
-Exit codes: 0 the claimed guarantee held; 1 it broke; 2 wrong usage or bad input; 3 inconclusive; 4 the environment
-could not be had."""
+Exit codes: 0 the claimed guarantee held; 1 it broke; 2 wrong usage or bad input; 3 inconclusive; 4 the environment is
+not available; 70 a bug of onceproof; 130 interrupted."""
 
 app = App(
     name="onceproof",
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run one command line; returns its exit code. What is wrong is said in one line on stderr."""
+    """Run one command line; returns its exit code. What is wrong is said in one line on stderr; a bug of onceproof has
+    its traceback before that."""
     try:
         return int(app(arguments, console=Terminal(), exit_on_error=False, print_error=False) or 0)
     except CycloptsError as error:
@@ -54,12 +56,12 @@ def execute(arguments: Sequence[str]) -> int:
         return _complain(str(error), UNAVAILABLE)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM):
-            raise
-        return _complain(
-            f"{error.strerror}: {error.filename or 'a file of the run'}: free some and run again", UNAVAILABLE
-        )
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in EXHAUSTED:
+            what = f"{error.strerror}: {error.filename or 'a file of the run'}"
+            return _complain(f"{what}: free some and run again", UNAVAILABLE)
+        say(traceback.format_exc().rstrip(), sys.stderr)
+        return _complain("this is a bug of onceproof and no verdict: please report the lines above", INTERNAL)
 
 
 def _command(arguments: Sequence[str]) -> str:

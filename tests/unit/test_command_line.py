@@ -1,10 +1,12 @@
-"""What the command line refuses before anything starts, in one line with exit code 2."""
+"""What the command line refuses before anything starts, in one line with exit code 2, and its other exit codes."""
 
 from __future__ import annotations
 
+import errno
+
 import pytest
-from onceproof.harness.cli import execute
-from onceproof.harness.errors import USAGE
+from onceproof.harness.cli import execute, lists
+from onceproof.harness.errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
 
 WRONG = [
     (("run", "--sink", "kafka_append", "--claim", "twice"), '"twice" for --claim. Choose from: "exactly-once", "at-le'),
@@ -29,3 +31,32 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
     assert message in said
     assert said.startswith("onceproof: ")
     assert said.count("\n") == 1
+
+
+def raised(error: BaseException, patch: pytest.MonkeyPatch) -> int:
+    """The exit code of a command in which this comes up."""
+
+    def fail() -> None:
+        raise error
+
+    patch.setattr(lists, "reference_sinks", fail)
+    return execute(["sinks"])
+
+
+@pytest.mark.parametrize("error", [KeyError("batch"), BrokenPipeError(), OSError(errno.EIO, "I/O error"), RuntimeError()])
+def test_a_bug_of_onceproof_is_no_broken_claim(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raised(error, monkeypatch) == INTERNAL
+    *trace, last = capsys.readouterr().err.splitlines()
+    assert trace[0] == "Traceback (most recent call last):"
+    assert last == "onceproof: this is a bug of onceproof and no verdict: please report the lines above"
+
+
+def test_a_full_disk_and_an_interrupt_are_no_bugs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raised(OSError(errno.ENOSPC, "No space left on device", "/runs/x"), monkeypatch) == UNAVAILABLE
+    assert raised(KeyboardInterrupt(), monkeypatch) == INTERRUPTED
+    said = ["onceproof: No space left on device: /runs/x: free some and run again", "onceproof: interrupted"]
+    assert capsys.readouterr().err.splitlines() == said
