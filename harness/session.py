@@ -164,6 +164,10 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End everything that it started. Raises what the environment's end raises."""
         self._stack.close()
 
     @property

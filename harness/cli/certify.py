@@ -21,10 +21,9 @@ from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
 from ..run_directories import new_run_directory
-from ..session import Session
 from ..sinks import find_sink, shape
 from .options import COUNT, Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
-from .signals import as_interrupt
+from .sessions import opened
 
 EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
 
@@ -116,12 +115,12 @@ def _check(settings: Settings) -> None:
 def _certify(settings: Settings, directory: Path, json: bool) -> int:
     """Sweep, print the certificate; returns the exit code."""
     report = SweepReport(Terminal(stderr=json, quiet=json and not sys.stderr.isatty()))
-    with as_interrupt(), Session(settings.environment) as session:
+    with opened(settings.environment) as session:
         report.start(find_sink(settings.request.sink).stem)
         certificate = run_sweep(
             session, settings.request, directory, settings.wanted, announce=report.announce, done=report.done
         )
-    _print(certificate, report, json)
+        _print(certificate, report, json)
     return EXIT[certificate.verdict]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from ..errors import BROKE, HELD, INCONCLUSIVE
 from ..run_directories import RUNS, new_run_directory
 from ..session import EnvironmentOptions, Request, Session
 from .options import COUNT, EnvName, Json
-from .signals import as_interrupt
+from .sessions import opened
 
 SINKS = ("kafka_append", "postgres_upsert", "kafka_transactional")
 
@@ -64,20 +65,20 @@ def demo(
     options = EnvironmentOptions(env=env)
     directory = new_run_directory(RUNS)
     start = time.monotonic()
-    with as_interrupt(), Session(options, at_once=parallel) as session:
-        certificates = [
-            sweep.result() for sweep in [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
-        ]
-    if json:
-        documents = [certificate_as_json(one) for one in certificates]
-        say(json_module.dumps(documents, indent=2, ensure_ascii=False))
-    else:
-        console.print(side_by_side(certificates))
-        points = sum(len(certificate.points) + 1 for certificate in certificates)
-        console.print(
-            f"{points} points in {(time.monotonic() - start) / 60:.1f} min; run directory: {directory}", soft_wrap=True
-        )
+    with opened(options, at_once=parallel) as session:
+        sweeps = [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
+        certificates = [sweep.result() for sweep in sweeps]
+        if json:
+            say(json_module.dumps([certificate_as_json(one) for one in certificates], indent=2, ensure_ascii=False))
+        else:
+            _print(certificates, time.monotonic() - start, directory, console)
     outcomes = {certificate.verdict for certificate in certificates}
     if "fail" in outcomes:
         return BROKE
     return INCONCLUSIVE if "inconclusive" in outcomes else HELD
+
+
+def _print(certificates: Sequence[Certificate], seconds: float, directory: Path, console: Console) -> None:
+    console.print(side_by_side(certificates))
+    points = sum(len(certificate.points) + 1 for certificate in certificates)
+    console.print(f"{points} points in {seconds / 60:.1f} min; run directory: {directory}", soft_wrap=True)

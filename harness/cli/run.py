@@ -14,11 +14,11 @@ from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
-from ..session import Session, resolve_plan
+from ..session import resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json
 from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
-from .signals import as_interrupt
+from .sessions import opened
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
 
@@ -60,12 +60,12 @@ def run(
     )
     check_job(find_job(request.job, request.expect), request.workload)
     resolve_plan(request.plan, find_sink(sink), environment.options())
-    with as_interrupt(), Session(environment.options()) as session:
+    with opened(environment.options()) as session:
         result = session.trial(request)
-    if json:
-        say(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))
-    else:
-        print_trial(result)
+        if json:
+            say(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))
+        else:
+            print_trial(result)
     return EXIT[result.verdict.outcome]
 
 

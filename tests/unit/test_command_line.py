@@ -43,7 +43,9 @@ def raised(error: BaseException, patch: pytest.MonkeyPatch) -> int:
     return execute(["sinks"])
 
 
-@pytest.mark.parametrize("error", [KeyError("batch"), BrokenPipeError(), OSError(errno.EIO, "I/O error"), RuntimeError()])
+@pytest.mark.parametrize(
+    "error", [KeyError("batch"), BrokenPipeError(), OSError(errno.EIO, "I/O error"), RuntimeError()]
+)
 def test_a_bug_of_onceproof_is_no_broken_claim(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

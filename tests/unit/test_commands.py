@@ -1,0 +1,73 @@
+"""Commands that run trials, on paper: no trial runs, and what their session does is made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.cli import certify, demo, execute, sessions
+from onceproof.harness.environments.base import Unavailable
+from onceproof.harness.errors import BROKE, UNAVAILABLE
+from onceproof.harness.session import EnvironmentOptions, Request
+from paper_trial import everything_and, fault, ids_of, killed_in_batch_1, verdict
+from test_reports import certificate
+
+BROKEN = verdict(everything_and(ids_of(1)), killed_in_batch_1(), fault())
+WARNING = "onceproof: warning: the environment did not come to an orderly end: Unavailable: broker 1 lives on"
+COMMANDS = [("run", "--sink", "kafka_append"), ("certify", "kafka_append"), ("demo",)]
+
+
+class Session:
+    """Finds that the claim broke, and cannot be closed."""
+
+    def __init__(self, options: EnvironmentOptions, at_once: int | None = None) -> None:
+        self.options = options
+
+    def trial(self, request: Request) -> SimpleNamespace:
+        return SimpleNamespace(verdict=BROKEN, warnings=(), timings={}, directory=Path("/run"))
+
+    def close(self) -> None:
+        raise Unavailable("broker 1 lives on")
+
+
+class Unavailing(Session):
+    """Has no environment, and cannot be closed either."""
+
+    def trial(self, request: Request) -> SimpleNamespace:
+        raise Unavailable("no Java")
+
+
+@pytest.fixture
+def on_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """Commands run in an empty directory, with that session, and sweeps end in a certificate at once."""
+
+    def sweep(*arguments: object, **keywords: object) -> Certificate:
+        return certificate()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sessions, "Session", Session)
+    monkeypatch.setattr(certify, "run_sweep", sweep)
+    monkeypatch.setattr(demo, "certify", sweep)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=[words[0] for words in COMMANDS])
+@pytest.mark.usefixtures("on_paper")
+def test_a_verdict_stands_though_the_environment_cannot_be_closed(
+    words: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(words) == BROKE
+    printed = capsys.readouterr()
+    assert "run directory: " in printed.out
+    assert printed.err.splitlines() == [WARNING]
+
+
+def test_an_error_of_the_end_does_not_hide_why_there_is_no_verdict(
+    on_paper: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_paper.setattr(sessions, "Session", Unavailing)
+    assert execute(COMMANDS[0]) == UNAVAILABLE
+    assert capsys.readouterr().err.splitlines() == [WARNING, "onceproof: no Java"]
