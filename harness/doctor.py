@@ -16,8 +16,9 @@ from typing import TypeVar
 
 import psutil
 
-from .artifacts import ArtifactError, Artifacts, Jar
+from .artifacts import Artifacts, Jar
 from .artifacts.errors import free_bytes
+from .artifacts.lock import DEFAULT_SPARK
 from .environments.base import Unavailable
 from .java import SUPPORTED, Java, find_java
 from .spark import SparkInstall, spark_of
@@ -102,10 +103,10 @@ def _pyspark(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> Check:
     if isinstance(spark, Unavailable):
         return missing("pyspark", spark)
     detail = f"{spark.version} of {spark.python}"
-    try:
-        artifacts.lock.connector(spark.version)
-    except ArtifactError as unsupported:
-        return missing("pyspark", unsupported)
+    supported = artifacts.lock.spark_versions()
+    if spark.version not in supported:
+        fix = f"pip install 'pyspark=={DEFAULT_SPARK}' in the job's interpreter"
+        return Check("pyspark", False, True, f"{detail} is not supported (supported: {', '.join(supported)})", fix)
     return Check("pyspark", True, True, detail)
 
 
@@ -201,6 +202,5 @@ def _open_files() -> Check:
 
 
 def missing(name: str, reason: Unavailable) -> Check:
-    """Something needed that is not here. Those errors end with their fix, behind the last colon."""
-    detail, _, fix = str(reason).rpartition(": ")
-    return Check(name, False, True, detail, fix)
+    """Something needed that is not here."""
+    return Check(name, False, True, reason.problem, reason.fix)

@@ -10,7 +10,18 @@ INTERNAL, INTERRUPTED = 70, 130
 
 
 class Unavailable(Exception):
-    """The environment is not available or broke by itself: exit code 4, never a verdict."""
+    """The environment is not available or broke by itself: exit code 4, never a verdict.
+
+    ``problem`` is what is wrong, ``fix`` what to do about it (empty where that is not known); the message has both.
+
+    >>> str(Unavailable("no Java was found", "install one"))
+    'no Java was found: install one'
+    """
+
+    def __init__(self, problem: str, fix: str = "") -> None:
+        super().__init__(f"{problem}: {fix}" if fix else problem)
+        self.problem = problem
+        self.fix = fix
 
 
 class UsageError(Exception):

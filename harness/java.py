@@ -60,7 +60,7 @@ def find_java(environ: Mapping[str, str] | None = None, roots: Sequence[Path] = 
     if unsupported:
         return min(unsupported, key=lambda java: java.version)
     seen = f" (seen: {'; '.join(refused)})" if refused else ""
-    raise NoJava(f"no Java {OLDEST} or newer was found{seen}: {FIX}")
+    raise NoJava(f"no Java {OLDEST} or newer was found{seen}", FIX)
 
 
 def inspect(executable: Path) -> Java:

@@ -45,16 +45,16 @@ def spark_of(python: str) -> SparkInstall:
     try:
         answer = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoSpark(f"the job's interpreter {python} does not run ({error}): {fix}") from error
+        raise NoSpark(f"the job's interpreter {python} does not run ({error})", fix) from error
     if answer.returncode:
         last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
-        raise NoSpark(f"the job's interpreter {python} failed when asked for pyspark ({last}): {fix}")
+        raise NoSpark(f"the job's interpreter {python} failed when asked for pyspark ({last})", fix)
     found = json.loads(answer.stdout.strip().splitlines()[-1])
     if found is None:
-        raise NoSpark(f"the job's interpreter {python} has no pyspark: {fix}")
+        raise NoSpark(f"the job's interpreter {python} has no pyspark", fix)
     package, version = Path(found[0]), found[1]
     # pip's pyspark is its own SPARK_HOME; a Spark distribution has the package at python/pyspark.
     home = next((place for place in (package, package.parent.parent) if (place / "jars").is_dir()), None)
     if home is None:
-        raise NoSpark(f"pyspark {version} of {python} brings no Spark ({package}/jars is missing): {fix}")
+        raise NoSpark(f"pyspark {version} of {python} brings no Spark ({package}/jars is missing)", fix)
     return SparkInstall(home=home, version=version, python=python)

@@ -49,7 +49,7 @@ def _image(is_present: bool) -> str:
         return f"{_name()} is here"
     if can_build(compose_directory()) and "ONCEPROOF_IMAGE" not in os.environ:
         return f"{_name()} is absent: the first trial builds it (some minutes)"
-    raise Unavailable(f"{_name()} is absent: build it in a checkout (docker compose build), or pull it")
+    raise Unavailable(f"{_name()} is absent", "build it in a checkout (docker compose build), or pull it")
 
 
 def _asked(name: str, ask: Callable[[], str]) -> Check:

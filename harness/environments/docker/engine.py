@@ -36,21 +36,21 @@ def connect() -> docker.DockerClient:
         client.ping()
     except (DockerException, OSError) as error:
         where = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-        raise Unavailable(f"the Docker engine at {where} does not answer ({reason(error)}): {ENGINE_FIX}") from error
+        raise Unavailable(f"the Docker engine at {where} does not answer ({reason(error)})", ENGINE_FIX) from error
     return client
 
 
 def require_compose() -> str:
     """The version of ``docker compose``. Raises Unavailable where it is missing or older than 2."""
     if shutil.which("docker") is None:
-        raise Unavailable("the command docker is missing: install the Docker command line (Debian: docker.io)")
+        raise Unavailable("the command docker is missing", "install the Docker command line (Debian: docker.io)")
     answer = subprocess.run(
         ["docker", "compose", "version", "--short"], capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     version = answer.stdout.strip().removeprefix("v")
     if answer.returncode or not version[:1].isdigit() or version.startswith("1."):
         found = f"version {version}" if version and not answer.returncode else "'docker compose' is missing"
-        raise Unavailable(f"Docker Compose will not do ({found}): {COMPOSE_FIX}")
+        raise Unavailable(f"Docker Compose will not do ({found})", COMPOSE_FIX)
     return version
 
 
@@ -59,13 +59,15 @@ def bridge_address(client: docker.DockerClient) -> str:
     try:
         options = client.networks.get(BRIDGE).attrs.get("Options") or {}
     except (DockerException, RequestException) as error:
-        raise Unavailable(f"the Docker engine has no network {BRIDGE!r} ({reason(error)}): probes need it") from error
+        fix = "probes need it: start the engine without --bridge=none"
+        raise Unavailable(f"the Docker engine has no network {BRIDGE!r} ({reason(error)})", fix) from error
     name = options.get(BRIDGE_NAME, "docker0")
     found = [one.address for one in psutil.net_if_addrs().get(name, ()) if one.family == socket.AF_INET]
     if not found:
         raise Unavailable(
-            f"Docker's bridge {name} has no address on this machine: probes in containers reach the harness there, so "
-            "the engine must run on this machine, and not in a virtual machine"
+            f"Docker's bridge {name} has no address on this machine",
+            "probes in containers reach the harness there, so the engine must run on this machine, and not in a "
+            "virtual machine",
         )
     return found[0]
 

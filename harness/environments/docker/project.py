@@ -39,7 +39,7 @@ def compose_directory() -> Path:
     for directory in (ROOT, ROOT / "image"):
         if (directory / FILE).is_file():
             return directory
-    raise Unavailable(f"{FILE} is missing in {ROOT}: install onceproof again")
+    raise Unavailable(f"{FILE} is missing in {ROOT}", "install onceproof again")
 
 
 def can_build(directory: Path) -> bool:

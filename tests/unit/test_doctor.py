@@ -1,0 +1,75 @@
+"""What ``doctor`` says of something that is missing: the problem in one column, the whole fix in another."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from onceproof.harness import doctor, errors
+from onceproof.harness.artifacts import Artifacts
+from onceproof.harness.cli import environment, execute
+from onceproof.harness.doctor import Check, missing
+from onceproof.harness.environments.docker import engine
+from onceproof.harness.environments.docker.diagnosis import diagnose_docker
+from onceproof.harness.errors import HELD, UNAVAILABLE, Unavailable
+from onceproof.harness.java import FIX, find_java
+from onceproof.harness.spark import SparkInstall, spark_of
+
+
+def refused(find: Callable[[], object]) -> Check:
+    with pytest.raises(Unavailable) as caught:
+        find()
+    return missing("one", caught.value)
+
+
+def test_the_fix_of_java_is_whole_though_it_has_a_colon() -> None:
+    found = refused(lambda: find_java({}, []))
+    assert (found.detail, found.fix) == ("no Java 17 or newer was found", FIX)
+    assert FIX.startswith("install a Java 17 runtime (Debian, Ubuntu: apt-get")
+
+
+def test_the_fix_of_pyspark_is_whole_though_it_has_a_colon(tmp_path: Path) -> None:
+    found = refused(lambda: spark_of(str(tmp_path / "python")))
+    assert found.detail.startswith(f"the job's interpreter {tmp_path}/python does not run (")
+    assert found.fix == "give --python an interpreter that has it: pip install 'pyspark==4.2.0'"
+
+
+def test_a_release_of_spark_without_a_connector_says_which_there_are(tmp_path: Path) -> None:
+    found = doctor._pyspark(SparkInstall(tmp_path, "3.5.0", "python3"), Artifacts.open(tmp_path))
+    assert found.detail.startswith("3.5.0 of python3 is not supported (supported: 4.")
+    assert (found.ok, found.fix) == (False, "pip install 'pyspark==4.2.0' in the job's interpreter")
+
+
+def test_the_fixes_of_docker_are_whole_though_they_have_colons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = {check.name: check for check in diagnose_docker()}
+    assert found["engine"].detail.startswith("the Docker engine at unix:///nowhere/docker.sock does not answer (")
+    assert found["engine"].fix == engine.ENGINE_FIX
+    assert found["compose"].detail == "the command docker is missing"
+    assert found["compose"].fix == "install the Docker command line (Debian: docker.io)"
+
+
+def test_what_is_missing_is_shown_with_its_fix(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = missing("java", Unavailable("no Java was found", FIX))
+    monkeypatch.setattr(environment, "diagnose", lambda python: [lacking])
+    assert execute(["doctor", "--json"]) == UNAVAILABLE
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert (shown["detail"], shown["fix"]) == ("no Java was found", FIX)
+    monkeypatch.setattr(environment, "diagnose", lambda python: [])
+    assert execute(["doctor"]) == HELD
+
+
+def test_an_error_with_a_fix_crosses_to_another_process_as_it_is() -> None:
+    """As that of a holder does."""
+    there = pickle.loads(pickle.dumps(Unavailable("a: b", "c: d")))
+    assert (str(there), there.problem, there.fix) == ("a: b: c: d", "a: b", "c: d")
+    assert Unavailable("a: b").fix == ""
+    results = doctest.testmod(errors)
+    assert (results.attempted, results.failed) == (1, 0)
