@@ -19,7 +19,7 @@ from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
 from ..session import EnvironmentOptions, options_of
 from ..setup_steps import setup as run_setup
-from .options import EnvironmentArguments, EnvName, Json
+from .options import ABOVE_ZERO, EnvName, Json, StartArguments
 
 
 def register(app: App) -> None:
@@ -70,8 +70,8 @@ def doctor(
 def up(
     *,
     name: Annotated[str, Parameter(help="what to call the environment")] = "default",
-    ttl: Annotated[float, Parameter(help="minutes after which it ends by itself")] = 240.0,
-    environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
+    ttl: Annotated[float, Parameter(validator=ABOVE_ZERO, help="minutes after which it ends by itself")] = 240.0,
+    environment: StartArguments = StartArguments(),  # noqa: B008
     json: Json = False,
 ) -> int:
     """Start an environment that stays until 'onceproof down': trials use it with --attach NAME.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,14 +30,14 @@ Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee inst
 ENVIRONMENT = Group("Environment")
 INPUT = Group("Workload")
 JOB = Group("Job")
-SECONDS = Number(gt=0)
+ABOVE_ZERO = Number(gt=0)
 COUNT = Number(gte=1)
 
 
 @Parameter(name="*", group=ENVIRONMENT)
 @dataclass(frozen=True)
-class EnvironmentArguments:
-    """The environment that trials run in."""
+class StartArguments:
+    """The environment that is started."""
 
     env: Annotated[EnvName, Parameter(help="local: processes on this machine; docker: docker-compose.yml")] = "local"
     master: Annotated[
@@ -55,30 +55,12 @@ class EnvironmentArguments:
         tuple[str, ...], Parameter(negative=(), help="docker: override file for compose; may be repeated")
     ] = ()
     python: Annotated[str, Parameter(help="the job's Python interpreter; it has pyspark")] = sys.executable
-    conf: Annotated[
-        tuple[str, ...], Parameter(negative=(), help="Spark property KEY=VALUE for the driver; may be repeated")
-    ] = ()
-    jars: Annotated[
-        tuple[str, ...],
-        Parameter(negative=(), consume_multiple=True, help="further jars for the driver: one or several, or repeated"),
-    ] = ()
     own_settings: Annotated[
         bool,
         Parameter(
             negative=(), help="start Spark with its own defaults instead of the lean ones (no UI, C1, class archive)"
         ),
     ] = False
-    attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
-    runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
-    deadline: Annotated[
-        float, Parameter(validator=SECONDS, help="seconds without progress after which the job counts as hanging")
-    ] = 90.0
-    sink_deadline: Annotated[
-        float, Parameter(validator=SECONDS, help="seconds for a call of the sink's prepare, read, cleanup")
-    ] = 60.0
-    settle_deadline: Annotated[
-        float, Parameter(validator=SECONDS, help="seconds to wait for quiet after the job's end")
-    ] = 15.0
 
     def options(self) -> EnvironmentOptions:
         return EnvironmentOptions(
@@ -87,12 +69,37 @@ class EnvironmentArguments:
             brokers=self.brokers,
             python=os.path.abspath(self.python) if os.sep in self.python else self.python,
             lean=not self.own_settings,
-            attach=self.attach,
             image=self.image,
             compose_files=self.compose_file,
-            runs=self.runs,
-            sink_deadline=self.sink_deadline,
         )
+
+
+@Parameter(name="*", group=ENVIRONMENT)
+@dataclass(frozen=True)
+class EnvironmentArguments(StartArguments):
+    """The environment that trials run in: one that is started for them, or one that is up."""
+
+    conf: Annotated[
+        tuple[str, ...], Parameter(negative=(), help="Spark property KEY=VALUE for the driver; may be repeated")
+    ] = ()
+    jars: Annotated[
+        tuple[str, ...],
+        Parameter(negative=(), consume_multiple=True, help="further jars for the driver: one or several, or repeated"),
+    ] = ()
+    attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
+    runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
+    deadline: Annotated[
+        float, Parameter(validator=ABOVE_ZERO, help="seconds without progress after which the job counts as hanging")
+    ] = 90.0
+    sink_deadline: Annotated[
+        float, Parameter(validator=ABOVE_ZERO, help="seconds for a call of the sink's prepare, read, cleanup")
+    ] = 60.0
+    settle_deadline: Annotated[
+        float, Parameter(validator=ABOVE_ZERO, help="seconds to wait for quiet after the job's end")
+    ] = 15.0
+
+    def options(self) -> EnvironmentOptions:
+        return replace(super().options(), attach=self.attach, runs=self.runs, sink_deadline=self.sink_deadline)
 
     def properties(self) -> dict[str, str]:
         """The ``--conf`` options. Raises UsageError for one without a value."""

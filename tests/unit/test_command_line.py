@@ -19,6 +19,7 @@ WRONG = [
     (("certify", "kafka_append", "--parallel", "0"), '"0" for --parallel. Must be >= 1'),
     (("certify", "kafka_append", "--resume", "."), "certify takes either a sink or --resume DIRECTORY"),
     (("certify",), "certify takes either a sink or --resume DIRECTORY"),
+    (("up", "--ttl", "0"), '"0.0" for --ttl. Must be > 0'),
 ]
 
 
@@ -31,6 +32,12 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
     assert message in said
     assert said.startswith("onceproof: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["conf", "jars", "attach", "runs", "deadline", "sink-deadline", "settle-deadline"])
+def test_up_takes_no_option_of_which_it_makes_no_use(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["up", f"--{option}", "1"]) == USAGE
+    assert f"onceproof: Unknown option: --{option}." in capsys.readouterr().err
 
 
 def raised(error: BaseException, patch: pytest.MonkeyPatch) -> int:
