@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, overload
 import pytest
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .session import EnvironmentOptions, Session
     from .trial.spec import TrialResult
 
 MARKER = "onceproof"
@@ -69,7 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--onceproof-attach", metavar="NAME", help="use the environment that 'onceproof up --name NAME' left"
     )
-    group.addoption("--onceproof-env", default="local", metavar="ENV", help="local (default) or docker")
+    group.addoption("--onceproof-env", metavar="ENV", help="local (default) or docker")
     group.addoption(
         "--onceproof-master", metavar="MASTER", help="Spark master (default: local[2,4] in local, standalone in docker)"
     )
@@ -100,16 +100,9 @@ def onceproof_plan() -> str:
 @pytest.fixture(scope="session")
 def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The warm environment that all trials of the test run share."""
-    from .run_directories import RUNS
-    from .session import EnvironmentOptions, Session
+    from .session import Session
 
-    options = EnvironmentOptions(
-        env=request.config.getoption("--onceproof-env"),
-        master=request.config.getoption("--onceproof-master"),
-        attach=request.config.getoption("--onceproof-attach"),
-        runs=request.config.rootpath / RUNS,
-    )
-    with Session(options) as session:
+    with Session(_environment(request.config)) as session:
         yield session
 
 
@@ -140,6 +133,20 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
         )
         return Trial(onceproof_session.trial(asked))
     except (UsageError, Unavailable, ValueError) as error:
+        pytest.fail(f"onceproof: {error}", pytrace=False)
+
+
+def _environment(config: pytest.Config) -> EnvironmentOptions:
+    """The environment that the options of the test run choose."""
+    from .errors import UsageError
+    from .run_directories import RUNS
+    from .session import EnvironmentOptions, attached
+
+    options = {name: config.getoption(f"--onceproof-{name}") for name in ("env", "master", "attach")}
+    given = {name: value for name, value in options.items() if value}
+    try:
+        return attached(EnvironmentOptions(**given, runs=config.rootpath / RUNS), given)
+    except UsageError as error:
         pytest.fail(f"onceproof: {error}", pytrace=False)
 
 

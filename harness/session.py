@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -28,14 +28,26 @@ from .trial.trial import run_trial
 
 DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
 
+SETTLED = {
+    "env": "--env",
+    "master": "--master",
+    "brokers": "--brokers",
+    "python": "--python",
+    "lean": "--own-settings",
+    "image": "--image",
+    "compose_files": "--compose-file",
+}
+"""What an environment that is up has settled: fields of EnvironmentOptions (and of NamedEnvironment), and the options
+that choose them."""
+
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
     """Which environment to have, and where to keep the runs.
 
     ``master`` None is ``local[2,4]`` in the local environment (a task may fail three times, as on a cluster) and
-    ``standalone`` in Docker. ``image`` and
-    ``compose_files`` are for Docker only.
+    ``standalone`` in Docker. ``image`` and ``compose_files`` are for Docker only. ``attach`` is the name of an
+    environment that is up.
     """
 
     env: str = "local"
@@ -108,6 +120,39 @@ def open_environment(options: EnvironmentOptions) -> Environment:
     return open_local(own)
 
 
+def attached(options: EnvironmentOptions, given: Collection[str] = ()) -> EnvironmentOptions:
+    """The options as the environment has them that they are attached to; without one, or if it is not up, as they are.
+
+    Raises UsageError for a field which is among those ``given``, and which that environment has otherwise.
+    """
+    up = next((one for one in environments() if one.name == options.attach), None) if options.attach else None
+    if up is None:
+        return options
+    asked = replace(options, compose_files=_files(options))
+    has = {name: getattr(up, name) for name in SETTLED} | {"compose_files": tuple(up.compose_files)}
+    for name in SETTLED:
+        if name in given and getattr(asked, name) != has[name]:
+            started = _written(name, has[name])
+            raise UsageError(
+                f"{_written(name, getattr(asked, name))} does not fit --attach {up.name}, which was started "
+                f"{f'with {started}' if started else 'without it'}: leave it out, or start another environment with "
+                "'onceproof up'"
+            )
+    return replace(options, **has | {"python": up.python or options.python})
+
+
+def _written(name: str, value: object) -> str:
+    """A field as its option on the command line; empty where it is chosen by none."""
+    if value is None or value is True or value == ():
+        return ""
+    words = () if value is False else value if isinstance(value, tuple) else (value,)
+    return " ".join([SETTLED[name], *map(str, words)])
+
+
+def _files(options: EnvironmentOptions) -> tuple[str, ...]:
+    return tuple(str(Path(file).resolve()) for file in options.compose_files)
+
+
 def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
     """What is chosen of an environment of one's own. Raises UsageError."""
     env, master = where(options)
@@ -118,19 +163,14 @@ def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
             raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
     try:
         if env == "docker":
-            files = tuple(str(Path(file).resolve()) for file in options.compose_files)
-            return DockerOptions(master, options.lean, options.image, files, options.brokers or BROKERS)
+            return DockerOptions(master, options.lean, options.image, _files(options), options.brokers or BROKERS)
         return LocalOptions(master=master, brokers=options.brokers or 1, lean=options.lean, python=options.python)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
 def where(options: EnvironmentOptions) -> tuple[str, str]:
-    """The kind of environment and the Spark master that trials will have: those of the environment which they are
-    attached to, or those asked for. Raises UsageError for an unknown kind."""
-    attached = next((one for one in environments() if one.name == options.attach), None) if options.attach else None
-    if attached:
-        return attached.env, attached.master
+    """The kind of environment and the Spark master that trials will have. Raises UsageError for an unknown kind."""
     if options.env not in DEFAULT_MASTER:
         raise UsageError(f"--env {options.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
     return options.env, options.master or DEFAULT_MASTER[options.env]
@@ -144,7 +184,7 @@ class Session:
     """
 
     def __init__(self, options: EnvironmentOptions, at_once: int | None = None) -> None:
-        self._options = options
+        self._options = attached(options)
         self._turn = threading.BoundedSemaphore(at_once) if at_once else nullcontext()
         self._stack = ExitStack()
         self._lock = threading.Lock()
@@ -156,6 +196,7 @@ class Session:
 
     @property
     def options(self) -> EnvironmentOptions:
+        """As its environment has them: see :func:`attached`."""
         return self._options
 
     def __enter__(self) -> Session:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from ...assertions import ClaimName, Guarantee, Workload
 from ..errors import UsageError
 from ..run_directories import RUNS
-from ..session import EnvironmentOptions, Request
+from ..session import EnvironmentOptions, Request, attached
 
 Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
 
@@ -34,12 +34,20 @@ ABOVE_ZERO = Number(gt=0)
 COUNT = Number(gte=1)
 
 
+def _shown(default: str) -> Callable[[object], str]:
+    """Shows the value of an option that is not given: None tells it from one that is given and the same."""
+    return lambda value: default
+
+
 @Parameter(name="*", group=ENVIRONMENT)
 @dataclass(frozen=True)
 class StartArguments:
     """The environment that is started."""
 
-    env: Annotated[EnvName, Parameter(help="local: processes on this machine; docker: docker-compose.yml")] = "local"
+    env: Annotated[
+        EnvName | None,
+        Parameter(show_default=_shown("local"), help="local: processes on this machine; docker: docker-compose.yml"),
+    ] = None
     master: Annotated[
         str | None,
         Parameter(
@@ -54,7 +62,10 @@ class StartArguments:
     compose_file: Annotated[
         tuple[str, ...], Parameter(negative=(), help="docker: override file for compose; may be repeated")
     ] = ()
-    python: Annotated[str, Parameter(help="the job's Python interpreter; it has pyspark")] = sys.executable
+    python: Annotated[
+        str | None,
+        Parameter(show_default=_shown(sys.executable), help="the job's Python interpreter; it has pyspark"),
+    ] = None
     own_settings: Annotated[
         bool,
         Parameter(
@@ -63,15 +74,21 @@ class StartArguments:
     ] = False
 
     def options(self) -> EnvironmentOptions:
-        return EnvironmentOptions(
-            env=self.env,
-            master=self.master,
-            brokers=self.brokers,
-            python=os.path.abspath(self.python) if os.sep in self.python else self.python,
-            lean=not self.own_settings,
-            image=self.image,
-            compose_files=self.compose_file,
-        )
+        return EnvironmentOptions(**self.given())
+
+    def given(self) -> dict[str, Any]:
+        """What was chosen, as fields of EnvironmentOptions."""
+        python = os.path.abspath(self.python) if self.python and os.sep in self.python else self.python
+        fields = {
+            "env": self.env,
+            "master": self.master,
+            "brokers": self.brokers,
+            "python": python,
+            "lean": False if self.own_settings else None,
+            "image": self.image,
+            "compose_files": self.compose_file or None,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 @Parameter(name="*", group=ENVIRONMENT)
@@ -99,7 +116,9 @@ class EnvironmentArguments(StartArguments):
     ] = 15.0
 
     def options(self) -> EnvironmentOptions:
-        return replace(super().options(), attach=self.attach, runs=self.runs, sink_deadline=self.sink_deadline)
+        """Raises UsageError for what the environment of ``--attach`` has otherwise."""
+        asked = replace(super().options(), attach=self.attach, runs=self.runs, sink_deadline=self.sink_deadline)
+        return attached(asked, self.given())
 
     def properties(self) -> dict[str, str]:
         """The ``--conf`` options. Raises UsageError for one without a value."""

@@ -58,9 +58,10 @@ def run(
     request = replace(
         request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
     )
+    options = environment.options()
+    resolve_plan(request.plan, find_sink(sink), options)
     check_job(find_job(request.job, request.expect), request.workload)
-    resolve_plan(request.plan, find_sink(sink), environment.options())
-    with opened(environment.options()) as session:
+    with opened(options) as session:
         result = session.trial(request)
         if json:
             say(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))

@@ -6,7 +6,9 @@ import errno
 
 import pytest
 from onceproof.harness.cli import execute, lists
-from onceproof.harness.errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
+from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
+
+COMMANDS = ("setup", "doctor", "up", "down", "phases", "jobs", "sinks", "plan", "run", "certify", "check", "demo")
 
 WRONG = [
     (("run", "--sink", "kafka_append", "--claim", "twice"), '"twice" for --claim. Choose from: "exactly-once", "at-le'),
@@ -38,6 +40,12 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
 def test_up_takes_no_option_of_which_it_makes_no_use(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["up", f"--{option}", "1"]) == USAGE
     assert f"onceproof: Unknown option: --{option}." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [(), *((command,) for command in COMMANDS), ("plan", "check")])
+def test_each_command_has_its_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute([*words, "--help"]) == HELD
+    assert capsys.readouterr().out.startswith(f"Usage: onceproof {' '.join(words)}")
 
 
 def raised(error: BaseException, patch: pytest.MonkeyPatch) -> int:
