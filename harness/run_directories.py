@@ -18,6 +18,9 @@ FIX = "name another with --run-directory or --runs"
 
 RUNS = Path(".onceproof") / "runs"
 
+LOGS = "logs"
+"""The folder of a run directory for the output of processes."""
+
 
 def new_run_directory(runs: Path, chosen: Path | None = None) -> Path:
     """Make an empty run directory: ``chosen``, or a new one under ``runs``.
@@ -28,7 +31,7 @@ def new_run_directory(runs: Path, chosen: Path | None = None) -> Path:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"run directory {directory} is not empty: name a new one with --run-directory")
     make_writable(directory)
-    (directory / "logs").mkdir(exist_ok=True)
+    (directory / LOGS).mkdir(exist_ok=True)
     return directory.resolve()
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +15,11 @@ from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, parse_located, r
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
+from .environments.host import added
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job
-from .run_directories import RUNS, make_writable, new_run_directory
+from .run_directories import LOGS, RUNS, new_run_directory
 from .sinks import Sink, SinkProcess, find_sink, shape
 from .targets import services_of
 from .trial.record import write_trial
@@ -176,6 +176,29 @@ def where(options: EnvironmentOptions) -> tuple[str, str]:
     return options.env, options.master or DEFAULT_MASTER[options.env]
 
 
+@dataclass(frozen=True)
+class _Served:
+    """A process for a sink's functions. Its output goes to the trial for which it was started."""
+
+    process: SinkProcess
+    log: Path
+
+    @contextmanager
+    def kept_in(self, logs: Path) -> Iterator[SinkProcess]:
+        """What it says meanwhile is kept in another trial's ``logs``, too."""
+        before = self.log.stat().st_size if self.log.exists() else 0
+        try:
+            yield self.process
+        finally:
+            said = added(self.log, before)
+            if said and logs != self.log.parent:
+                (logs / self.log.name).write_bytes(said)
+
+    def remove_empty_log(self) -> None:
+        if self.log.exists() and not self.log.stat().st_size:
+            self.log.unlink()
+
+
 class Session:
     """Owns an environment, or is attached to one, and keeps it warm between its trials.
 
@@ -190,7 +213,7 @@ class Session:
         self._lock = threading.Lock()
         self._environment: Environment | None = None
         self._rendezvous: Rendezvous | None = None
-        self._processes: dict[tuple[Path, int], SinkProcess] = {}
+        self._served: dict[tuple[Path, int], _Served] = {}
         self._sinks: dict[Path, Sink] = {}
         self._checked: set[tuple[Job, Path, Workload]] = set()
 
@@ -227,20 +250,12 @@ class Session:
                 self._rendezvous = self._stack.enter_context(Rendezvous(host))
             return self._rendezvous
 
-    def load(self, name: str) -> Sink:
-        """Load a sink by name or path; cached. Raises SinkError or UsageError."""
-        path = find_sink(name)
-        if path not in self._sinks:
-            shape(path)
-            self._sinks[path] = self._process(path).describe()
-        return self._sinks[path]
-
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
         plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._options, trace=request.trace)
         job = find_job(request.job, request.expect)
         directory = new_run_directory(self._options.runs, request.directory)
-        sink = self.load(request.sink)
+        sink = self._load(find_sink(request.sink), directory / LOGS)
         self._check(job, sink, request.workload)
         self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(
@@ -259,10 +274,17 @@ class Session:
             watch=request.watch,
             readable=request.readable,
         )
-        with self._turn:
-            result = run_trial(spec, self.environment, self._process(sink.path), directory, self._serving())
+        with self._turn, self._serve(sink.path, directory / LOGS).kept_in(directory / LOGS) as process:
+            result = run_trial(spec, self.environment, process, directory, self._serving())
             write_trial(result)
         return result
+
+    def _load(self, path: Path, logs: Path) -> Sink:
+        """Load a sink; cached. Raises SinkError."""
+        if path not in self._sinks:
+            shape(path)
+            self._sinks[path] = self._serve(path, logs).process.describe()
+        return self._sinks[path]
 
     def _check(self, job: Job, sink: Sink, workload: Workload) -> None:
         """See :func:`check_job`; each combination once."""
@@ -270,11 +292,13 @@ class Session:
             check_job(job, workload, sink)
             self._checked.add((job, sink.path, workload))
 
-    def _process(self, path: Path) -> SinkProcess:
+    def _serve(self, path: Path, logs: Path) -> _Served:
+        """This thread's process for the sink's functions; its log is in ``logs`` if it is a new one."""
         key = (path, threading.get_ident())
-        if key not in self._processes:
-            make_writable(self._options.runs)
-            log = self._options.runs.resolve() / f"sink-{path.stem}-{os.getpid()}-{len(self._processes)}.log"
-            process = SinkProcess(path, self.environment, log, self._options.sink_deadline)
-            self._processes[key] = self._stack.enter_context(process)
-        return self._processes[key]
+        if key not in self._served:
+            log = logs / f"sink-{path.stem}.log"
+            served = _Served(SinkProcess(path, self.environment, log, self._options.sink_deadline), log)
+            self._stack.callback(served.remove_empty_log)
+            self._stack.enter_context(served.process)
+            self._served[key] = served
+        return self._served[key]
