@@ -110,7 +110,7 @@ def refusal(plan: Plan, sink: Path, options: EnvironmentOptions) -> str | None:
 
 def open_environment(options: EnvironmentOptions) -> Environment:
     """One of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
-    if options.attach:
+    if options.attach is not None:
         return attach(options.attach)
     own = options_of(options)
     if isinstance(own, DockerOptions):
@@ -125,7 +125,9 @@ def attached(options: EnvironmentOptions, given: Collection[str] = ()) -> Enviro
 
     Raises UsageError for a field which is among those ``given``, and which that environment has otherwise.
     """
-    up = next((one for one in environments() if one.name == options.attach), None) if options.attach else None
+    if options.attach is None:
+        return options
+    up = next((one for one in environments() if one.name == options.attach), None)
     if up is None:
         return options
     asked = replace(options, compose_files=_files(options))

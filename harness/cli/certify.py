@@ -22,7 +22,7 @@ from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
 from ..run_directories import new_run_directory
 from ..sinks import find_sink, shape
-from .options import COUNT, Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
+from .options import COUNT, Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened
 
 EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
@@ -61,10 +61,11 @@ def certify(
     claim: Claim = None,
     watch: Watch = True,
     resume: Annotated[
-        Path | None, Parameter(help="go on with the sweep in this run directory; takes its sink and options from there")
+        Directory | None,
+        Parameter(help="go on with the sweep in this run directory; takes its sink and options from there"),
     ] = None,
     run_directory: Annotated[
-        Path | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
+        Directory | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
     ] = None,
     json: Json = False,
     sweep: SweepArguments = SweepArguments(),
@@ -108,8 +109,8 @@ def _check(settings: Settings) -> None:
     check_points(wanted.points)
     if wanted.batch is not None:
         check_batch(wanted.batch, request.workload)
-    check_job(find_job(request.job, request.expect), request.workload)
     shape(find_sink(request.sink))
+    check_job(find_job(request.job, request.expect), request.workload)
 
 
 def _certify(settings: Settings, directory: Path, json: bool) -> int:

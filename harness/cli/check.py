@@ -19,7 +19,7 @@ from ..console.trial import print_verdict
 from ..errors import UsageError
 from ..reports import Report, StoredTrial, report_named, reports, written
 from ..trial.record import TRIAL
-from .options import Claim, Json
+from .options import Claim, Directory, Json
 from .run import EXIT
 
 
@@ -28,7 +28,7 @@ def register(app: App) -> None:
 
 
 def check(
-    run: Annotated[Path, Parameter(help="a run directory")],
+    run: Annotated[Directory, Parameter(help="a run directory")],
     /,
     *,
     claim: Claim = None,

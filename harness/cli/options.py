@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from ...assertions import ClaimName, Guarantee, Workload
@@ -25,6 +25,16 @@ Watch = Annotated[
 
 EnvName = Literal["local", "docker"]
 
+
+def _directory(kind: type, tokens: Sequence[Token]) -> Path:
+    """An empty path would be the current directory: a script's variable that is not set."""
+    if not tokens[0].value:
+        raise ValueError("the path of a directory is empty: write . for the current one.")
+    return Path(tokens[0].value)
+
+
+Directory = Annotated[Path, Parameter(converter=_directory)]
+
 Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee instead of the one that the sink claims")]
 
 ENVIRONMENT = Group("Environment")
@@ -32,6 +42,10 @@ INPUT = Group("Workload")
 JOB = Group("Job")
 ABOVE_ZERO = Number(gt=0)
 COUNT = Number(gte=1)
+
+MOST_BATCHES, MOST_PARTITIONS, MOST_ROWS = 1000, 100, 100_000
+MOST_RECORDS = 1_000_000
+"""Of an input, those of aborted transactions included. So many take a minute to compute, before anything starts."""
 
 
 def _shown(default: str) -> Callable[[object], str]:
@@ -104,7 +118,7 @@ class EnvironmentArguments(StartArguments):
         Parameter(negative=(), consume_multiple=True, help="further jars for the driver: one or several, or repeated"),
     ] = ()
     attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
-    runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
+    runs: Annotated[Directory, Parameter(help="directory that holds the run directories")] = RUNS
     deadline: Annotated[
         float, Parameter(validator=ABOVE_ZERO, help="seconds without progress after which the job counts as hanging")
     ] = 90.0
@@ -145,16 +159,30 @@ class WorkloadOptions:
     """The seeded input."""
 
     seed: Annotated[int, Parameter(help="seed of the input; the same seed gives the same records")] = 1
-    partitions: Annotated[int, Parameter(help="partitions of the source topic")] = 3
-    batches: Annotated[int, Parameter(help="batches that the input is cut into")] = 5
-    rows: Annotated[int, Parameter(help="visible rows of batch 1; others have more or fewer")] = 216
+    partitions: Annotated[
+        int, Parameter(validator=Number(gte=1, lte=MOST_PARTITIONS), help="partitions of the source topic")
+    ] = 3
+    batches: Annotated[
+        int, Parameter(validator=Number(gte=1, lte=MOST_BATCHES), help="batches that the input is cut into")
+    ] = 5
+    rows: Annotated[
+        int,
+        Parameter(validator=Number(gte=1, lte=MOST_ROWS), help="visible rows of batch 1; others have more or fewer"),
+    ] = 216
 
     def workload(self) -> Workload:
-        """Raises UsageError for sizes that make no workload."""
+        """Raises UsageError for sizes that make no workload, or too large a one."""
         try:
-            return Workload(seed=self.seed, partitions=self.partitions, batches=self.batches, rows=self.rows)
+            workload = Workload(seed=self.seed, partitions=self.partitions, batches=self.batches, rows=self.rows)
         except ValueError as error:
             raise UsageError(str(error)) from error
+        records = workload.batches * workload.partitions * workload.window
+        if records > MOST_RECORDS:
+            raise UsageError(
+                f"--batches {self.batches} with --rows {self.rows} and --partitions {self.partitions} make an input of "
+                f"{records} records: give fewer, for at most {MOST_RECORDS}"
+            )
+        return workload
 
 
 @Parameter(name="*", group=JOB)

@@ -17,7 +17,7 @@ from ..jobs import check_job, find_job
 from ..session import resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json
-from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
+from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
@@ -33,7 +33,7 @@ def run(
     fault: Annotated[tuple[str, ...], Parameter(negative=(), help="a fault of the plan; may be repeated")] = (),
     plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     claim: Claim = None,
-    run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
+    run_directory: Annotated[Directory | None, Parameter(help="where to keep this run (new or empty)")] = None,
     watch: Watch = True,
     json: Json = False,
     environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008

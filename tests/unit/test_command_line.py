@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 import pytest
-from onceproof.harness.cli import execute, lists
+from onceproof.harness.cli import execute, lists, run
 from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
 
 COMMANDS = ("setup", "doctor", "up", "down", "phases", "jobs", "sinks", "plan", "run", "certify", "check", "demo")
@@ -22,6 +22,18 @@ WRONG = [
     (("certify", "kafka_append", "--resume", "."), "certify takes either a sink or --resume DIRECTORY"),
     (("certify",), "certify takes either a sink or --resume DIRECTORY"),
     (("up", "--ttl", "0"), '"0.0" for --ttl. Must be > 0'),
+    (("run", "--sink", "kafka_append", "--batches", "1001"), '"1001" for --batches. Must be <= 1000'),
+    (("run", "--sink", "kafka_append", "--partitions", "101"), '"101" for --partitions. Must be <= 100'),
+    (("certify", "kafka_append", "--rows", "100001"), '"100001" for --rows. Must be <= 100000'),
+    (("certify", "kafka_append", "--rows", "0"), '"0" for --rows. Must be >= 1'),
+    (
+        ("certify", "kafka_append", "--batches", "1000", "--rows", "1000"),
+        "2412000 records: give fewer, for at most 1000000",
+    ),
+    (("run", "--sink", "kafka_append", "--runs", ""), "--runs: the path of a directory is empty: write . for the cur"),
+    (("run", "--sink", "kafka_append", "--run-directory="), "--run-directory: the path of a directory is empty"),
+    (("certify", "--resume", ""), "--resume: the path of a directory is empty"),
+    (("check", ""), "the path of a directory is empty"),
 ]
 
 
@@ -34,6 +46,14 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
     assert message in said
     assert said.startswith("onceproof: ")
     assert said.count("\n") == 1
+
+
+def test_a_bad_plan_is_found_before_the_workload_is_computed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "check_job", lambda job, workload: pytest.fail("the workload was computed"))
+    assert execute(["run", "--sink", "kafka_append", "--fault", "sink.comit:after -> kill(driver)"]) == USAGE
+    assert "sink.commit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["conf", "jars", "attach", "runs", "deadline", "sink-deadline", "settle-deadline"])
