@@ -1,4 +1,4 @@
-"""``onceproof doctor``: what is here, what is missing, and the fix for each."""
+"""``onceproof doctor``: what is installed, what is missing, and the fix for each."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def setup(python: str | None = None, progress: bool = True, report: Report = lam
     """Make everything ready for trials with the job's interpreter ``python`` (ours); quick when nothing is missing.
 
     ``report`` is told, a line each, before a step that takes longer than a second, and what is ready at the end. Raises
-    Unavailable, one line, when Java, pyspark or a jar cannot be had.
+    Unavailable, one line, when Java, pyspark or a jar is not available.
     """
     began = time.monotonic()
     java = find_java()

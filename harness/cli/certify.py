@@ -46,7 +46,7 @@ class SweepArguments:
     batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None
     pack: Annotated[int, Parameter(validator=COUNT, help="points that may share a run of the job")] = 8
     parallel: Annotated[
-        int | None, Parameter(validator=COUNT, help="trials run side by side [what the machine bears]")
+        int | None, Parameter(validator=COUNT, help="trials run side by side [as many as this machine can run]")
     ] = None
     fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False
 
@@ -55,7 +55,7 @@ class SweepArguments:
 
 
 def certify(
-    sink: Annotated[str | None, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")] = None,
+    sink: Annotated[str | None, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")] = None,
     /,
     *,
     claim: Claim = None,
@@ -76,9 +76,10 @@ def certify(
     """Certify a sink: a fault-free reference trace, a traced replay, then trials with faults at each point of both.
 
     The driver is killed before and after each step of the commit protocol that the sink has; tasks fail, executors,
-    workers and brokers die where there are any; each line of the sink's own code, and of the modules that it imports
-    from its directory, is killed at and fails; and what only a replay runs is struck a second time. All that in the
-    first, second, a middle, a quiet and the last batch. The certificate says what was covered and what was left out.
+    workers and brokers die where there are any; at each line of the sink's own code, and of the modules that it imports
+    from its directory, the driver is killed, and an error is raised; and what only a replay runs is struck a second
+    time. All that in the first, second, a middle, a quiet and the last batch. The certificate says what was covered and
+    what was left out.
 
     Exit code 0: the claim held at every point; 1: it broke; 3: inconclusive.
 

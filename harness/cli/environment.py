@@ -50,7 +50,7 @@ def doctor(
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     json: Json = False,
 ) -> int:
-    """Say what is here, what is missing, and the fix for each. Exit code 4 when something needed is missing."""
+    """Report what is installed, what is missing, and the fix for each. Exit code 4 when something needed is missing."""
     checks = diagnose(python)
     if env == "docker":
         from ..environments.docker.diagnosis import diagnose_docker

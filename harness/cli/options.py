@@ -65,7 +65,7 @@ class StartArguments:
     master: Annotated[
         str | None,
         Parameter(
-            help="Spark master: local[N,M] with M tries of a task, or standalone for a cluster of our own "
+            help="Spark master: local[N,M] with M tries of a task, or standalone for a cluster that onceproof starts "
             "[local: local[2,4], docker: standalone]"
         ),
     ] = None
@@ -74,7 +74,8 @@ class StartArguments:
         str | None, Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)")
     ] = None
     compose_file: Annotated[
-        tuple[str, ...], Parameter(negative=(), help="docker: override file for compose; may be repeated")
+        tuple[str, ...],
+        Parameter(negative=(), show_default=False, help="docker: override file for compose; may be repeated"),
     ] = ()
     python: Annotated[
         str | None,
@@ -111,11 +112,17 @@ class EnvironmentArguments(StartArguments):
     """The environment that trials run in: one that is started for them, or one that is up."""
 
     conf: Annotated[
-        tuple[str, ...], Parameter(negative=(), help="Spark property KEY=VALUE for the driver; may be repeated")
+        tuple[str, ...],
+        Parameter(negative=(), show_default=False, help="Spark property KEY=VALUE for the driver; may be repeated"),
     ] = ()
     jars: Annotated[
         tuple[str, ...],
-        Parameter(negative=(), consume_multiple=True, help="further jars for the driver: one or several, or repeated"),
+        Parameter(
+            negative=(),
+            show_default=False,
+            consume_multiple=True,
+            help="further jars for the driver: one or several, or repeated",
+        ),
     ] = ()
     attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
     runs: Annotated[Directory, Parameter(help="directory that holds the run directories")] = RUNS

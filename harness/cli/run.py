@@ -29,8 +29,10 @@ def register(app: App) -> None:
 
 def run(
     *,
-    sink: Annotated[str, Parameter(help="a sink file, or the name of one of ours (onceproof sinks)")],
-    fault: Annotated[tuple[str, ...], Parameter(negative=(), help="a fault of the plan; may be repeated")] = (),
+    sink: Annotated[str, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")],
+    fault: Annotated[
+        tuple[str, ...], Parameter(negative=(), show_default=False, help="a fault of the plan; may be repeated")
+    ] = (),
     plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     claim: Claim = None,
     run_directory: Annotated[Directory | None, Parameter(help="where to keep this run (new or empty)")] = None,

@@ -84,7 +84,7 @@ class SweepReport:
                 highlight=False,
             )
         self._console.print(
-            f"guarantee observed: {certificate.guarantee or 'none can be told'}; {certificate.coverage.run} of "
+            f"guarantee observed: {certificate.guarantee or 'undetermined'}; {certificate.coverage.run} of "
             f"{certificate.coverage.points} points in {_duration(certificate.seconds)}",
             highlight=False,
         )

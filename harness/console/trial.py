@@ -32,7 +32,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
         f"verdict: [bold]{coloured(verdict.outcome)}[/] as {verdict.claim.value}"
         + (f", {coloured(verdict.exactly_once)} as exactly-once" if verdict.claim.value != "exactly-once" else "")
     )
-    console.print(f"guarantee observed: {verdict.guarantee.value if verdict.guarantee else 'none can be told'}")
+    console.print(f"guarantee observed: {verdict.guarantee.value if verdict.guarantee else 'undetermined'}")
     console.print(f"reason: {escape(verdict.reason)}", soft_wrap=True)
     for note in verdict.notes:
         console.print(f"note: {escape(note)}", soft_wrap=True)

@@ -36,7 +36,7 @@ def trial(stored: StoredTrial) -> str:
 def _trial_facts(stored: StoredTrial) -> Iterator[tuple[str, str]]:
     verdict = stored.verdict
     yield "exactly-once", verdict.exactly_once.value
-    yield "guarantee observed", verdict.guarantee.value if verdict.guarantee else "none can be told"
+    yield "guarantee observed", verdict.guarantee.value if verdict.guarantee else "undetermined"
     if "seed" in stored.about:
         yield "seed", text(stored.about["seed"])
     yield "run directory", code(stored.directory)
@@ -64,7 +64,7 @@ def certificate(stored: Certificate) -> str:
     wrong = [point for point in stored.points if point.verdict != "pass" or point.anomalies]
     unswept = stored.scope.unswept
     facts = [
-        ("guarantee observed", stored.guarantee or "none can be told"),
+        ("guarantee observed", stored.guarantee or "undetermined"),
         ("points", f"{stored.coverage.run} of {stored.coverage.points} run, {stored.coverage.landed} landed"),
         ("seed", str(stored.seed)),
         ("profile", stored.profile),

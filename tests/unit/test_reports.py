@@ -115,6 +115,13 @@ def test_markdown_of_a_certificate_has_the_matrix_and_the_points_that_broke() ->
     assert "\n- read() hides 3 of 9 rows" in text
 
 
+def test_a_guarantee_that_was_not_found_out_is_undetermined(tmp_path: Path) -> None:
+    unknown = StoredTrial(replace(DUPLICATED, guarantee=None), tmp_path)
+    for kind in (unknown, certificate(guarantee=None)):
+        assert "guarantee observed: undetermined" in written(report_named("text"), kind)
+        assert "| guarantee observed | undetermined |" in written(report_named("markdown"), kind)
+
+
 def test_whatever_a_text_holds_the_rows_of_a_markdown_table_stay_whole(tmp_path: Path) -> None:
     odd = replace(DUPLICATED, notes=["a | b\n| c `d` <script>"])
     text = written(report_named("markdown"), StoredTrial(odd, tmp_path / "a|b`c"))
