@@ -14,7 +14,7 @@ def act(action: Action, scene: Scene) -> str:
 
 ACTION = ActionSpec(
     name="resume",
-    meaning="ends a pause that another action of the plan began",
+    meaning="ends the pause that another action of the plan began last",
     example="txn.prepare:after -> pause(broker, for=1m); batch.commit:before[batch=1] -> resume(broker)",
     act=act,
     requires=(Requirement("goes_on"),),

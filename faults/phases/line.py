@@ -17,7 +17,7 @@ PHASES = (
         sinks="python",
         meaning="a line of the sink's file or of a module of its directory, before it is executed inside a batch",
         two_phase="any step of the sink's own protocol",
-        source="the sink's code: foreachBatch's function; commit() and abort() of a Python data source",
+        source="the sink's code: foreachBatch's function; a Python data source; what tasks run of it in Python",
         step=100,
     ),
 )

@@ -10,7 +10,7 @@ from ...faults import Action, Plan, Point, format_plan
 from .trace import Event, Line, Step
 
 Profile = Literal["demo", "quick", "standard", "full"]
-"""``quick``: the driver dies at each step of the middle batch. ``demo``: the same in all batches by turns, so that
+"""``quick``: the driver dies at each step of the middle batch. ``demo``: the same in all batches in rotation, so that
 points can be packed. ``standard``: each step and action in the batch of every role, each line's first and last
 execution, and second crashes in what only a replay runs. ``full``: besides, every execution of each line in every
 role."""

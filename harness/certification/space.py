@@ -39,7 +39,7 @@ def space_of(question: Question) -> Space:
 
 
 def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Each step once, in the batches of all roles by turns."""
+    """Each step once, in the batches of all roles in rotation."""
     steps: dict[str, list[SweepPoint]] = {}
     for point in points:
         steps.setdefault(point.step, []).append(point)
