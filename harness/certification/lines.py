@@ -101,9 +101,9 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
         return
     killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
     old = {*ways_to(executions(question.trace, batch)), *ways_to(killed)}
-    for line, nth, count in new_lines(killed, replayed, old):
+    for (_, line), nth, count in new_ways(killed, replayed, old):
         if line is None:
-            plan = Plan((crash, Fault(Point("sink.write", "after", {"batch": batch}, nth), (KILL,))))
+            plan = Plan((crash, Fault(Point("sink.write", "after", {"batch": batch}, 2), (KILL,))))
             here = Step("sink.write", "after")
             yield SweepPoint(here, format_action(KILL), role, batch, plan, "at the end of the replay")
             continue
@@ -111,18 +111,19 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
             yield line_point(line, nth, count, action, role, batch, crash)
 
 
-def new_lines(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> Iterator[tuple[Line | None, int, int]]:
-    """Where ways of ``after`` lead that are none of ``old``, which they are added to: a line, its execution, and how
-    many there are in all. Counters go on over restarts: those ``before`` come first. No line: the hand-over ends."""
+def new_ways(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> Iterator[tuple[Way, int, int]]:
+    """The ways of ``after`` that are none of ``old``, each once, with the execution of the line that they lead to and
+    how many of it there are. Counters go on over restarts: those ``before`` come first."""
     counts = Counter(map(line_of, [*before, *after]))
     passed = Counter(map(line_of, before))
+    found: set[Way] = set()
     for way in ways_to(after):
         line = way[1]
         if line is not None:
             passed[line] += 1
-        if way not in old:
-            old.add(way)
-            yield (line, passed[line], counts[line]) if line is not None else (None, 2, 2)
+        if way not in old and way not in found:
+            found.add(way)
+            yield way, passed[line] if line else 1, counts[line] if line else 1
 
 
 def _first_and_replay(question: Question, batch: int) -> tuple[Executed, Executed]:

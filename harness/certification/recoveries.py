@@ -1,15 +1,18 @@
 """Second crashes in the recovery from a batch that is half written.
 
 Which code runs after a fault at a line shows only in the trial that strikes there: its journal has every line that was
-executed. What neither the reference nor the traced replay ran becomes a plan of two faults, once each.
+executed. What neither the reference nor the traced replay ran becomes a plan of two faults. Several crashes lead to the
+same code: those with the least and with the most done before them stand for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
 from ...faults import Fault, Plan, Point, format_action, format_fault
-from .lines import line_point, new_lines
+from .lines import line_point, new_ways
 from .points import KILL, Question, SweepPoint
 from .trace import Event, Line, Step, Way, executions, ways_to
 
@@ -21,19 +24,38 @@ def shows_a_recovery(point: SweepPoint) -> bool:
     return isinstance(point.at, Line) and len(point.plan.faults) == 1
 
 
+@dataclass(frozen=True)
+class _Second:
+    """Where a second fault may strike: the nth of ``count`` executions of the line to which a way leads, after the
+    fault of ``point``, before which ``done`` lines were executed in the batch."""
+
+    point: SweepPoint
+    way: Way
+    nth: int
+    count: int
+    done: int
+
+
 def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
     """The points that the journals of struck ones show: at each line to which a new way leads after a driver's death,
     and at each new line after an error."""
-    ways = _known(question)
-    lines = {way[1] for way in ways}
+    known = _known(question)
+    found: dict[tuple[bool, Way], list[_Second]] = {}
     for point, journal in struck:
-        (first,) = point.plan.faults
-        before, after = _around(first, journal, point.batch)
-        killed = first.actions == (KILL,)
-        for line, nth, count in new_lines(before, after, ways if killed else set(ways)):
-            if killed or line not in lines:
-                yield _second(point, first, line, nth, count)
-            lines.add(line)
+        killed = point.plan.faults[0].actions == (KILL,)
+        for second in _seconds(point, journal, known):
+            way = second.way if killed else (None, second.way[1])
+            if killed or way[1] not in {line for _, line in known}:
+                found.setdefault((killed, way), []).append(second)
+    for seconds in found.values():
+        least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
+        yield from map(_planned, [least] if least == most else [least, most])
+
+
+def _seconds(point: SweepPoint, journal: Sequence[Event], known: set[Way]) -> Iterator[_Second]:
+    before, after = _around(point.plan.faults[0], journal, point.batch)
+    for way, nth, count in new_ways(before, after, known):
+        yield _Second(point, way, nth, count, len(before))
 
 
 def _known(question: Question) -> set[Way]:
@@ -55,12 +77,13 @@ def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[
     return executions(journal[:place], batch), executions(journal[place:], batch)
 
 
-def _second(point: SweepPoint, first: Fault, line: Line | None, nth: int, count: int) -> SweepPoint:
+def _planned(second: _Second) -> SweepPoint:
+    point, line = second.point, second.way[1]
+    (first,) = point.plan.faults
     detail = DETAIL.format(step=point.step)
     assert point.batch is not None
     if line is not None:
-        return line_point(line, nth, count, KILL, point.role, point.batch, first, detail)
+        return line_point(line, second.nth, second.count, KILL, point.role, point.batch, first, detail)
     end = Fault(Point("sink.write", "after", {"batch": point.batch}), (KILL,))
-    return SweepPoint(
-        Step("sink.write", "after"), format_action(KILL), point.role, point.batch, Plan((first, end)), detail
-    )
+    plan = Plan((first, end))
+    return SweepPoint(Step("sink.write", "after"), format_action(KILL), point.role, point.batch, plan, detail)

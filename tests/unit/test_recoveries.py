@@ -49,6 +49,16 @@ def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends(
     assert found(question(5, 7, 7, 8), (KILL, journal)) == [f"{KILL}; sink.write:after[batch=1] -> kill(driver)"]
 
 
+def test_of_several_crashes_that_lead_to_the_same_code_the_first_and_the_last_stand_for_all() -> None:
+    recovery = [line(number, "local:2") for number in (5, 3)]
+    crashes = [f"line[s.py:7][batch=1]#{nth} -> kill(driver)" for nth in (1, 2, 3)]
+    struck = [
+        (text, [line(5), *([line(7)] * nth), reached(text), *recovery]) for nth, text in enumerate(crashes, start=1)
+    ]
+    seconds = [text for text in found(question(5, 7, 7, 7, 8), *struck) if ":3]" in text]
+    assert seconds == [f"{crashes[at]}; line[s.py:3][batch=1]#1 -> kill(driver)" for at in (0, 2)]
+
+
 def test_what_runs_as_in_the_traces_is_no_recovery_and_each_way_is_struck_once() -> None:
     same = [line(5), line(7), line(7), reached(KILL), *(line(number, "local:2") for number in (5, 7, 7, 8))]
     assert found(question(5, 7, 7, 8), (KILL, same)) == []
