@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..causes import first_sentences, hand_over_story
-from ..glimpses import listed
+from ..glimpses import listed, truth_until
 from ..model import Anomaly, Evidence, Glimpse
 from ..relations import locate, select
 from ..sql import equal
@@ -41,7 +42,8 @@ reader met several rows."""
 
 
 def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | None:
-    """Each row that a reading under way showed is there as often in the next one, and at the end.
+    """Each row that a reading under way showed is there at the end as often as then; and it is in the next reading, if
+    its batch is recorded as done by then.
 
     Where only further copies of rows are gone, the reader met duplicates. A row of which nothing is left leaves no
     guarantee. Where rows have a key, another version may have taken a row's place; whether that one was right then, and
@@ -69,17 +71,25 @@ def _gone(observed: pa.Table, evidence: Evidence) -> pa.Table:
     """Rows that a reading had and a ``later`` one has not, or not as often: how many it had, and how many are kept."""
     versions = all_versions(evidence.truth, evidence)
     met = [glimpse for glimpse in evidence.glimpses if glimpse.rows is not None]
-    found = [
-        _replaced_left_out(_gone_since(glimpse, number, rows), rows, glimpse, versions, evidence)
-        for index, glimpse in enumerate(met)
-        for number, rows in [(AT_THE_END, observed), *((one.number, one.rows) for one in met[index + 1 : index + 2])]
-    ]
+    found = [_gone_since(glimpse, AT_THE_END, observed, versions, evidence) for glimpse in met]
+    for glimpse, later in pairwise(met):
+        if later.committed is not None:
+            gone = _gone_since(glimpse, later.number, later.rows, versions, evidence)
+            found.append(_of_batches_done(gone, later.committed, evidence) if gone.num_rows else gone)
     if not found:
         return pa.table({"kept": pa.array([], pa.int64())})
     return select(WORST.format(columns=listed(observed.column_names)), gone=pa.concat_tables(found))
 
 
-def _gone_since(glimpse: Glimpse, later: int, rows: pa.Table) -> pa.Table:
+def _of_batches_done(gone: pa.Table, committed: int, evidence: Evidence) -> pa.Table:
+    """Those of which nothing is left though they must be there: what is written of a batch in flight may be taken
+    back and written again."""
+    due = truth_until(evidence, committed)
+    is_due = f"EXISTS (SELECT 1 FROM due d WHERE {equal('d', 'g', due.column_names)})"
+    return select(f"SELECT g.* FROM gone g WHERE g.kept = 0 AND {is_due}", gone=gone, due=due)
+
+
+def _gone_since(glimpse: Glimpse, later: int, rows: pa.Table, versions: pa.Table, evidence: Evidence) -> pa.Table:
     names = rows.column_names
     statement = GONE.format(
         columns=listed(names),
@@ -88,7 +98,8 @@ def _gone_since(glimpse: Glimpse, later: int, rows: pa.Table) -> pa.Table:
         number=glimpse.number,
         later=later,
     )
-    return select(statement, glimpse=glimpse.rows, observed=rows)
+    gone = select(statement, glimpse=glimpse.rows, observed=rows)
+    return _replaced_left_out(gone, rows, glimpse, versions, evidence)
 
 
 def _replaced_left_out(

@@ -103,6 +103,12 @@ def test_a_row_that_is_gone_for_a_while_leaves_nothing_though_it_is_there_at_the
     assert "a reader met 2 rows that are gone in reading 2" in verdict.anomalies[0].causes[0]
 
 
+def test_what_is_written_of_a_batch_in_flight_may_be_taken_back_and_written_again() -> None:
+    half = glimpse(rows_with([*BATCH_0, *BATCH_1[:7]]))
+    verdict = judge(seen(half, glimpse(rows_with(BATCH_0), 2), glimpse(rows_with([*BATCH_0, *BATCH_1]), 3, 1)))
+    assert (verdict.outcome, verdict.guarantee) == (ALL, Guarantee.EXACTLY_ONCE)
+
+
 def test_an_aborted_row_that_a_reader_met_leaves_nothing() -> None:
     (aborted, *_) = ids_of(1, committed=False)
     met = pa.concat_tables([rows_with(BATCH_0), unknown_rows([{"id": aborted}])])
