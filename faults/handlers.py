@@ -32,6 +32,15 @@ def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...
     return tuple(dict.fromkeys(name for one in _tries(module.tree, line) for name in _caught(one, module)))
 
 
+def errors_in(places: Iterable[tuple[Path, int]], root: Path | None = None) -> tuple[str, ...]:
+    """What is caught where the first of ``places`` is executed, called from the second, that from the third, and so on.
+
+    The classes of :func:`errors_at` of each, those of the innermost function first, each once: what a function does not
+    catch ends in a ``try`` of one that called it.
+    """
+    return tuple(dict.fromkeys(name for path, line in places for name in errors_at(path, line, root)))
+
+
 def calls_at(path: Path, line: int) -> bool:
     """Whether the statement that is executed at ``line`` calls anything; entering and leaving ``with`` is a call.
 

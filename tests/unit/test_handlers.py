@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onceproof.faults.handlers import calls_at, errors_at
+from onceproof.faults.handlers import calls_at, errors_at, errors_in
 
 SOURCE = """\
 import psycopg
@@ -91,6 +91,14 @@ def test_the_errors_of_a_line_are_those_that_the_tries_around_it_catch(
     writer: Path, tmp_path: Path, line: int, errors: tuple[str, ...]
 ) -> None:
     assert errors_at(writer, line, tmp_path) == errors
+
+
+def test_what_a_function_does_not_catch_its_callers_do(writer: Path, tmp_path: Path) -> None:
+    retry = tmp_path / "retry.py"
+    retry.write_text("def again(f):\n    try:\n        f()\n    except (TimeoutError, ValueError):\n        f()\n")
+    assert errors_in([(writer, 9), (retry, 3), (writer, 9)], tmp_path) == ("TimeoutError", "ValueError")
+    assert errors_in([(writer, 13), (retry, 3)], tmp_path) == (*errors_at(writer, 13, tmp_path), "TimeoutError")
+    assert errors_in([(writer, 9), (retry, 5)], tmp_path) == (), "a handler is not the body of its try"
 
 
 def test_a_change_of_the_file_is_seen(writer: Path) -> None:

@@ -391,6 +391,70 @@ def test_lines_of_modules_below_the_sinks_directory_are_named_from_there(python:
     assert [point["file"] for point in run.points] == ["team/names.py"]
 
 
+CALLED = """\
+import json
+from team.retry import twice
+def append(rows):
+    return len(rows)                               # 4
+def write(rows):
+    if rows:
+        return twice(
+            lambda: append(rows),                  # 8
+        )
+    return [append(row) for row in [rows]]         # 10
+def parse(text):
+    return json.loads(text, object_hook=found)     # 12
+def found(pairs):
+    return append(pairs)                           # 14
+def deep(n):
+    if n:
+        return deep(n - 1)                         # 17
+    return append([])                              # 18
+"""
+RETRY = """\
+def twice(function):
+    try:
+        return function()                          # 3
+    except OSError:
+        return function()
+"""
+
+
+@each_interpreter
+@pytest.mark.parametrize(
+    ("call", "callers"),
+    [
+        ("append([])", None),
+        ("write([1])", "called.py:8,team/retry.py:3,called.py:7"),
+        ("parse('{}')", "called.py:14,called.py:12"),
+        ("deep(50)", "called.py:18,called.py:17"),
+    ],
+)
+def test_a_line_names_the_sinks_lines_that_called_it_where_all_lines_are_reported(
+    python: str, tmp_path: Path, call: str, callers: str | None
+) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "called.py").write_text(CALLED)
+    (tmp_path / "team" / "retry.py").write_text(RETRY)
+    script = f"import called\ndef job():\n    called.{call}\njob()\n"
+    run = Run(python, tmp_path, script)
+    assert [point.get("callers") for point in run.points if point["line"] == 4] == [callers], run.errors
+    chosen = Run(python, tmp_path, script, ONCEPROOF_LINE_FILTER="called.py:4")
+    assert [(point["line"], "callers" in point) for point in chosen.points] == [(4, False)]
+
+
+@each_interpreter
+def test_a_line_names_at_most_so_many_callers_and_a_comprehension_has_those_of_its_function(
+    python: str, tmp_path: Path
+) -> None:
+    calls = "".join(f"def f{n}():\n    return f{n + 1}()\n" for n in range(20)) + "def f20():\n    return 1\n"
+    (tmp_path / "calls.py").write_text(calls + "def several():\n    return [f20() for n in '1']\n")
+    run = Run(python, tmp_path, "import calls\ncalls.f0()\ncalls.several()\n")
+    deep, within = [point["callers"] for point in run.points if point["function"] == "f20"]
+    assert deep == ",".join(f"calls.py:{2 * n + 2}" for n in range(19, 7, -1))
+    assert within == "calls.py:44"
+
+
 @each_interpreter
 def test_without_lines_nothing_is_traced(python: str, tmp_path: Path) -> None:
     script = (

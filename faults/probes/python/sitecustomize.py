@@ -10,9 +10,10 @@ ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LIN
 ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of one driver has in its environment (on other machines,
 where its executors run, ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
 
-A report is a line of text; the thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows, now or
-after the statement has been executed; that it was raised is reported (``event=probe.raised``). End of file means that
-the harness is gone: then nothing of the driver may go on writing, and all its processes are killed.
+A report is a line of text, which names the sink's lines further up the stack (``callers``) where all lines are
+reported. The thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows, now or after the
+statement has been executed; that it was raised is reported (``event=probe.raised``). End of file means that the harness
+is gone: then nothing of the driver may go on writing, and all its processes are killed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 OPTIMIZED = 0x1
 """CO_OPTIMIZED: code of a function, a generator, a lambda or a comprehension; not of a module or a class body."""
+
+CALLERS = 12
+"""How many of the sink's lines up the stack a report names at most."""
 
 
 def role_of(argv: list[str]) -> str:
@@ -200,12 +204,26 @@ class Lines:
 
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
-        if frame.f_globals.get("__name__") == "__main__" or self._importing(frame):
-            return None  # the job's own file may lie next to the sink
+        if self._of_job(frame) or self._importing(frame):
+            return None
         code = frame.f_code
         place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
-        order = self._injector.tell({"phase": "line", **place})
+        callers = self.callers(frame) if self._only is None else ""
+        order = self._injector.tell({"phase": "line", **place, **({"callers": callers} if callers else {})})
         return None if order is None else self._ordered(order, place)
+
+    def callers(self, frame: FrameType) -> str:
+        """Where the sink's functions further up the stack are: ``team/writer.py:57,file.py:42``, the innermost first.
+
+        An exception that the frame raises may be caught there. Each line once, so that a recursion is no long list.
+        """
+        found: dict[str, None] = {}
+        caller = frame.f_back
+        while caller is not None and len(found) < CALLERS:
+            if self.function(caller.f_code) and not self._of_job(caller):
+                found[f"{self.name(caller.f_code.co_filename)}:{caller.f_lineno}"] = None
+            caller = caller.f_back
+        return ",".join(found)
 
     def raised(self, order: Order) -> None:
         """The exception of the order is about to be raised: the fault is confirmed."""
@@ -214,6 +232,10 @@ class Lines:
     def not_raised(self, order: Order, own: BaseException) -> None:
         """The statement raised an exception of its own before it could be reported as failed."""
         self._injector.tell({"event": "probe.not_raised", "error": _class_name(own), **order.place})
+
+    def _of_job(self, frame: FrameType) -> bool:
+        """Whether the code is that of the job's own file, which may lie next to the sink."""
+        return frame.f_globals.get("__name__") == "__main__"
 
     def _importing(self, frame: FrameType) -> bool:
         """Whether the function is called while a module of the sink's is being imported."""
