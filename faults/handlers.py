@@ -22,11 +22,12 @@ With = ast.With | ast.AsyncWith
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
     """The dotted names of the exception classes that are caught where ``line`` is executed, innermost ``try`` first.
 
-    They are those of the except clauses of each ``try`` of the same function in whose body the line lies, each once:
-    ``psycopg.OperationalError`` whether the module imports the class, its module, or either under another name;
-    ``ValueError`` for a builtin; ``team.writer.Busy`` for a class of the module itself, named from ``root`` (default:
-    the directory of ``path``). Tuples are expanded, also one that the module has given a name. A bare ``except`` and
-    names whose class cannot be told from the text add nothing. Raises OSError or SyntaxError.
+    They are those of the except clauses of each ``try`` of the same function in whose body the line lies, each once;
+    ``with contextlib.suppress(...)`` is such a ``try``. ``psycopg.OperationalError`` whether the module imports the
+    class, its module, or either under another name; ``ValueError`` for a builtin; ``team.writer.Busy`` for a class of
+    the module itself, named from ``root`` (default: the directory of ``path``). Tuples and sums of them are expanded,
+    also those to which the module, or another one below ``root``, has given a name. A bare ``except`` and names whose
+    class cannot be told from the text add nothing. Raises OSError or SyntaxError.
     """
     module = _module(path, root or path.parent)
     return tuple(dict.fromkeys(name for one in _tries(module.tree, line) for name in _caught(one, module)))
@@ -63,11 +64,20 @@ def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
 
 @dataclass(frozen=True)
 class _Module:
-    """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to."""
+    """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to.
 
+    ``own`` is its own dotted name, from ``root``.
+    """
+
+    root: Path
+    own: str
     tree: ast.Module
     names: Mapping[str, str]
     assigned: Mapping[str, ast.expr]
+
+
+_Place = tuple[_Module, str]
+"""A module, and a name in it."""
 
 
 def _module(path: Path, root: Path) -> _Module:
@@ -79,14 +89,17 @@ def _module(path: Path, root: Path) -> _Module:
 def _read(path: Path, root: Path, changed: int, size: int) -> _Module:
     tree = ast.parse(path.read_bytes(), filename=str(path))
     file = path.relative_to(root).as_posix()
-    assigned = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    return _Module(tree, dict(_known_names(tree, file)), assigned)
+    return _Module(root, module_name(file), tree, dict(_known_names(tree, file)), dict(_assigned(tree)))
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Each name that the module gives to an expression, also with an annotation, and the expression."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
 
 
 def _known_names(tree: ast.Module, file: str) -> Iterator[tuple[str, str]]:
@@ -109,13 +122,14 @@ def _package(file: str, level: int) -> str:
     return ".".join(folders[: len(folders) - level + 1]) if level else ""
 
 
-def _tries(tree: ast.Module, line: int) -> list[Try]:
-    """The ``try`` statements whose body has ``line``, the innermost first; those around the function are none."""
-    found: list[Try] = []
+def _tries(tree: ast.Module, line: int) -> list[Try | With]:
+    """The ``try`` and ``with`` statements whose body has ``line``, the innermost first; none of those around the
+    function."""
+    found: list[Try | With] = []
     for node in _containing(tree, line):
         if isinstance(node, Scope):
             found = []
-        elif isinstance(node, Try) and _first_line(node.body[0]) <= line <= _last_line(node.body[-1]):
+        elif isinstance(node, Try | With) and _first_line(node.body[0]) <= line <= _last_line(node.body[-1]):
             found.insert(0, node)
     return found
 
@@ -150,25 +164,85 @@ def _last_line(node: Located) -> int:
     return node.end_lineno or node.lineno
 
 
-def _caught(node: Try, module: _Module) -> Iterator[str]:
-    for handler in node.handlers:
-        if handler.type is not None:
-            yield from _classes(handler.type, module)
+def _caught(node: Try | With, module: _Module) -> Iterator[str]:
+    """The dotted names of the classes that a ``try`` catches, or a ``with``: by contextlib.suppress."""
+    if isinstance(node, Try):
+        caught = [handler.type for handler in node.handlers if handler.type is not None]
+    else:
+        caught = [error for item in reversed(node.items) for error in _suppressed(item.context_expr, module)]
+    for expression in caught:
+        yield from _classes(expression, module)
+
+
+def _suppressed(manager: ast.expr, module: _Module) -> list[ast.expr]:
+    if not isinstance(manager, ast.Call):
+        return []
+    function = [*_named(_dotted(manager.func), module)]
+    return manager.args if function == ["contextlib.suppress"] else []
 
 
 def _classes(expression: ast.expr, module: _Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The dotted names of the classes that an except clause's expression stands for."""
-    if isinstance(expression, ast.Tuple):
-        for element in expression.elts:
-            yield from _classes(element, module, seen)
+    """The dotted names of the classes that an except clause's expression stands for.
+
+    ``seen`` are the names that have been followed to get here.
+    """
+    match expression:
+        case ast.Tuple(elts=parts):
+            pass
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            parts = [left, right]
+        case ast.Starred(value=value):
+            parts = [value]
+        case _:
+            yield from _named(_dotted(expression), module, seen)
+            return
+    for part in parts:
+        yield from _classes(part, module, seen)
+
+
+def _named(name: str, module: _Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The dotted names of the classes for which a name, or one with dots, stands in a module."""
+    first, dot, rest = name.partition(".")
+    own = f"{module.own}.{name}"
+    if own in seen:
         return
-    first, dot, rest = _dotted(expression).partition(".")
     if first in module.names:
-        yield module.names[first] + dot + rest
-    elif not dot and first in module.assigned and first not in seen:
-        yield from _classes(module.assigned[first], module, seen | {first})
+        yield from _followed(module.names[first] + dot + rest, module.root, seen | {own})
+    elif not dot and first in module.assigned:
+        yield from _classes(module.assigned[first], module, seen | {own})
     elif not dot and _is_builtin_error(first):
         yield first
+
+
+def _followed(dotted: str, root: Path, seen: frozenset[str]) -> Iterator[str]:
+    """The classes behind a dotted name: those of a tuple or an alias in another module of the sink, else itself."""
+    place = _place(dotted, root)
+    if place is None or _is_own(place):
+        yield dotted
+    else:
+        module, name = place
+        yield from _named(name, module, seen)
+
+
+def _is_own(place: _Place) -> bool:
+    """Whether a module defines what a name in it says, as far as its text tells: it neither imports nor assigns it."""
+    module, name = place
+    first = name.partition(".")[0]
+    return first not in module.assigned and module.names.get(first) in (None, f"{module.own}.{first}")
+
+
+def _place(dotted: str, root: Path) -> _Place | None:
+    """The module below ``root`` to which a dotted name leads, and what remains of the name there."""
+    parts = dotted.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        base = root.joinpath(*parts[:length])
+        for path in (base / "__init__.py", base.with_name(f"{base.name}.py")):
+            if path.is_file():
+                try:
+                    return _module(path, root), ".".join(parts[length:])
+                except (OSError, SyntaxError, ValueError):
+                    return None
+    return None
 
 
 def _dotted(expression: ast.expr) -> str:

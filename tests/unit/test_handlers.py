@@ -93,6 +93,88 @@ def test_the_errors_of_a_line_are_those_that_the_tries_around_it_catch(
     assert errors_at(writer, line, tmp_path) == errors
 
 
+SHARED = """\
+from __future__ import annotations
+import contextlib as c
+import common
+import team.common as ours
+from contextlib import suppress as quiet
+from typing import Final
+from common import TRANSIENT, Busy, Lost as Gone, rounds
+from team import errors, more, passed_on
+from psycopg import OperationalError
+OWN: Final = (OperationalError, ValueError)
+SUM = OWN + (KeyError,) + TRANSIENT
+EMPTY: Final[tuple] = ()
+def tries(f, conn):
+    with quiet(OperationalError, *OWN):
+        f()                                        # 15
+    with c.suppress(KeyError), conn, quiet(OSError):
+        f()                                        # 17
+    with conn.suppress(KeyError), quiet():
+        f()                                        # 19
+    try: f()                                       # 20
+    except OWN: pass
+    try: f()                                       # 22
+    except SUM: pass
+    try: f()                                       # 24
+    except (EMPTY, *common.TRANSIENT): pass
+    try: f()                                       # 26
+    except (Busy, Gone, rounds.X): pass
+    try: f()                                       # 28
+    except (ours.TRANSIENT, errors.SerializationFailure, more.LOST, more.common.Lost): pass
+    try: f()                                       # 30
+    except (passed_on, common.made): pass
+"""
+COMMON = """\
+from psycopg import OperationalError as Lost
+TRANSIENT = (Lost, ConnectionError)
+made = tuple(TRANSIENT)
+class Busy(Exception): pass
+from round import rounds
+"""
+
+
+def test_suppress_and_tuples_of_other_modules_are_as_good_as_an_except_clause_with_their_classes(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "team").mkdir()
+    files = {
+        "sink.py": SHARED,
+        "common.py": COMMON,
+        "round.py": "from common import rounds",
+        "team/__init__.py": "from psycopg import errors\nfrom .common import TRANSIENT as passed_on",
+        "team/common.py": "from common import TRANSIENT as T\nTRANSIENT = T + (EOFError,)",
+        "team/more.py": "import common\nLOST = common.Lost",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    lost = "psycopg.OperationalError"
+    assert {line: errors_at(tmp_path / "sink.py", line) for line in range(14, 31) if line % 2 or line > 19} == {
+        15: (lost, "ValueError"),
+        17: ("OSError", "KeyError"),
+        19: (),
+        20: (lost, "ValueError"),
+        21: (),
+        22: (lost, "ValueError", "KeyError", "ConnectionError"),
+        23: (),
+        24: (lost, "ConnectionError"),
+        25: (),
+        26: ("common.Busy", lost),
+        27: (),
+        28: (lost, "ConnectionError", "EOFError", "psycopg.errors.SerializationFailure"),
+        29: (),
+        30: (lost, "ConnectionError", "EOFError"),
+    }
+
+
+def test_a_module_that_cannot_be_read_leaves_a_name_as_it_is(tmp_path: Path) -> None:
+    sink = tmp_path / "sink.py"
+    sink.write_text("from common import LOST\ndef f():\n    try: g()\n    except LOST: pass\n")
+    (tmp_path / "common.py").write_text("LOST = (")
+    assert errors_at(sink, 3) == ("common.LOST",)
+
+
 def test_what_a_function_does_not_catch_its_callers_do(writer: Path, tmp_path: Path) -> None:
     retry = tmp_path / "retry.py"
     retry.write_text("def again(f):\n    try:\n        f()\n    except (TimeoutError, ValueError):\n        f()\n")

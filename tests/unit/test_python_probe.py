@@ -143,6 +143,14 @@ def test_an_exception_class_that_cannot_be_had_becomes_a_runtime_error_and_is_re
 
 
 @each_interpreter
+def test_of_a_tuple_of_exception_classes_the_first_is_raised(python: str, tmp_path: Path) -> None:
+    (tmp_path / "common.py").write_text("LOST = tuple([(ConnectionResetError, KeyError), OSError])\n")
+    run = Run(python, tmp_path, COMMIT, plan="line[sink.py:9] -> fail(error=common.LOST)")
+    assert run.output == ["['a', 'ConnectionResetError']"]
+    assert run.named("probe.error") == []
+
+
+@each_interpreter
 def test_an_exception_class_that_asks_for_more_than_a_message_is_raised_all_the_same(
     python: str, tmp_path: Path
 ) -> None:

@@ -371,12 +371,15 @@ def _made(kind: Any, message: str) -> BaseException:
 
 
 def class_named(name: str) -> Callable[[str], Any]:
-    """``psycopg.OperationalError``; a name without dots is a builtin."""
+    """``psycopg.OperationalError``; a name without dots is a builtin. Of a tuple of classes it is the first."""
     from importlib import import_module
 
     module, _, attribute = name.rpartition(".")
-    found: Callable[[str], Any] = getattr(import_module(module or "builtins"), attribute)
-    return found
+    found: Any = getattr(import_module(module or "builtins"), attribute)
+    while isinstance(found, tuple) and found:
+        found = found[0]
+    named: Callable[[str], Any] = found
+    return named
 
 
 class Monitoring:
