@@ -15,15 +15,17 @@ from pathlib import Path
 from .modules import module_name
 
 Try = ast.Try | ast.TryStar
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = Function | ast.Lambda | ast.ClassDef
 With = ast.With | ast.AsyncWith
 
 
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
     """The dotted names of the exception classes that are caught where ``line`` is executed, innermost ``try`` first.
 
-    They are those of the except clauses of each ``try`` of the same function in whose body the line lies, each once;
-    ``with contextlib.suppress(...)`` is such a ``try``. ``psycopg.OperationalError`` whether the module imports the
+    They are those of the except clauses of each ``try`` of the same function in whose body the line lies, each once.
+    ``with contextlib.suppress(...)`` is such a ``try``, and so is a decorator whose call names exception classes, as
+    those that retry do, around the whole function. ``psycopg.OperationalError`` whether the module imports the
     class, its module, or either under another name; ``ValueError`` for a builtin; ``team.writer.Busy`` for a class of
     the module itself, named from ``root`` (default: the directory of ``path``). Tuples and sums of them are expanded,
     also those to which the module, or another one below ``root``, has given a name. A bare ``except`` and names whose
@@ -122,14 +124,14 @@ def _package(file: str, level: int) -> str:
     return ".".join(folders[: len(folders) - level + 1]) if level else ""
 
 
-def _tries(tree: ast.Module, line: int) -> list[Try | With]:
-    """The ``try`` and ``with`` statements whose body has ``line``, the innermost first; none of those around the
-    function."""
-    found: list[Try | With] = []
+def _tries(tree: ast.Module, line: int) -> list[Try | With | Function]:
+    """The ``try`` and ``with`` statements whose body has ``line``, the innermost first, and last the function: what is
+    around that is not in force while it runs."""
+    found: list[Try | With | Function] = []
     for node in _containing(tree, line):
         if isinstance(node, Scope):
             found = []
-        elif isinstance(node, Try | With) and _first_line(node.body[0]) <= line <= _last_line(node.body[-1]):
+        if isinstance(node, Try | With | Function) and _first_line(node.body[0]) <= line <= _last_line(node.body[-1]):
             found.insert(0, node)
     return found
 
@@ -164,14 +166,38 @@ def _last_line(node: Located) -> int:
     return node.end_lineno or node.lineno
 
 
-def _caught(node: Try | With, module: _Module) -> Iterator[str]:
-    """The dotted names of the classes that a ``try`` catches, or a ``with``: by contextlib.suppress."""
+def _caught(node: Try | With | Function, module: _Module) -> Iterator[str]:
+    """The dotted names of the classes that a ``try`` catches; a ``with``, by contextlib.suppress; or a decorator."""
+    if isinstance(node, Function):
+        for decorator in reversed(node.decorator_list):
+            yield from _retried(decorator, module)
+        return
     if isinstance(node, Try):
         caught = [handler.type for handler in node.handlers if handler.type is not None]
     else:
         caught = [error for item in reversed(node.items) for error in _suppressed(item.context_expr, module)]
     for expression in caught:
         yield from _classes(expression, module)
+
+
+def _retried(decorator: ast.expr, module: _Module) -> Iterator[str]:
+    """What among the arguments of a decorator's call is an exception class by its name.
+
+    ``@retry(retry=retry_if_exception_type(psycopg.OperationalError))``, ``@on_exception(expo, (KafkaError, Timeout))``
+    """
+    if isinstance(decorator, ast.Name):
+        decorator = module.assigned.get(decorator.id, decorator)
+    calls = [node for node in ast.walk(decorator) if isinstance(node, ast.Call)]
+    arguments = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+    for argument in arguments:
+        yield from (name for name in _classes(argument, module) if _is_error_by_name(name))
+
+
+def _is_error_by_name(name: str) -> bool:
+    """Whether a dotted name is an exception class's: by its end, by its module, or as a builtin."""
+    module, _, last = name.rpartition(".")
+    of_errors = module.rpartition(".")[2] in ("errors", "exceptions", "exc") and last[:1].isupper()
+    return last.endswith(("Error", "Exception", "Timeout", "Failure")) or of_errors or _is_builtin_error(name)
 
 
 def _suppressed(manager: ast.expr, module: _Module) -> list[ast.expr]:
@@ -187,7 +213,7 @@ def _classes(expression: ast.expr, module: _Module, seen: frozenset[str] = froze
     ``seen`` are the names that have been followed to get here.
     """
     match expression:
-        case ast.Tuple(elts=parts):
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
             pass
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             parts = [left, right]

@@ -175,6 +175,60 @@ def test_a_module_that_cannot_be_read_leaves_a_name_as_it_is(tmp_path: Path) -> 
     assert errors_at(sink, 3) == ("common.LOST",)
 
 
+RETRYING = """\
+import backoff, psycopg, tenacity
+from functools import lru_cache
+from psycopg import errors
+from tenacity import retry, retry_if_exception_type as on
+LOST = (psycopg.OperationalError, errors.DeadlockDetected)
+AGAIN = retry(retry=on(LOST))
+class Sink:
+    @lru_cache(maxsize=None)
+    @tenacity.retry(retry=on(TimeoutError) | on((OSError, psycopg.Timeout)), stop=tenacity.Timeout(2))
+    @backoff.on_exception(backoff.expo, psycopg.OperationalError, max_tries=3)
+    def write(self, rows):
+        def inner():
+            return rows                            # 13: no more inside than a try's is
+        try:
+            self.append(rows)                      # 15
+        except ValueError:
+            raise
+    @property
+    def plain(self):
+        return 1                                   # 20
+@AGAIN
+async def late(rows=list()):
+    await rows                                     # 23
+@tenacity.retry
+def always(rows):
+    return rows                                    # 26
+@backoff.on_exception(
+    backoff.expo,
+    [*LOST, unknown.TimeoutError],                 # 29: not its own body
+    giveup=lambda error: not isinstance(error, ConnectionError),
+)
+def last(rows):
+    return rows                                    # 33
+"""
+
+
+def test_a_decorator_whose_call_names_exception_classes_is_a_try_around_its_function(tmp_path: Path) -> None:
+    sink = tmp_path / "sink.py"
+    sink.write_text(RETRYING)
+    lost, deadlock = "psycopg.OperationalError", "psycopg.errors.DeadlockDetected"
+    expected = {
+        13: (),
+        15: ("ValueError", lost, "TimeoutError", "OSError", "psycopg.Timeout"),
+        20: (),
+        22: (),
+        23: (lost, deadlock),
+        26: (),
+        29: (),
+        33: (lost, deadlock, "ConnectionError"),
+    }
+    assert {line: errors_at(sink, line) for line in expected} == expected
+
+
 def test_what_a_function_does_not_catch_its_callers_do(writer: Path, tmp_path: Path) -> None:
     retry = tmp_path / "retry.py"
     retry.write_text("def again(f):\n    try:\n        f()\n    except (TimeoutError, ValueError):\n        f()\n")
