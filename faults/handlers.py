@@ -55,6 +55,13 @@ def calls_at(path: Path, line: int) -> bool:
     return any(isinstance(node, ast.Call | ast.Await) for part in _executed(statement) for node in _walk(part))
 
 
+def returns_at(path: Path, line: int) -> bool:
+    """Whether the statement that is executed at ``line`` is a ``return``: a ``try`` around it is left with it, so that
+    what is raised after its call is seen there only if the call itself raises. Raises OSError or SyntaxError.
+    """
+    return isinstance(statement_at(_module(path, path.parent).tree, line), ast.Return)
+
+
 def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
     """The innermost statement to which ``line`` belongs."""
     found: ast.stmt | None = None

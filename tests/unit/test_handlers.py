@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onceproof.faults.handlers import calls_at, errors_at, errors_in
+from onceproof.faults.handlers import calls_at, errors_at, errors_in, returns_at
 
 SOURCE = """\
 import psycopg
@@ -246,3 +246,7 @@ def test_a_change_of_the_file_is_seen(writer: Path) -> None:
 def test_a_line_calls_if_its_own_part_of_the_statement_does(writer: Path) -> None:
     calling = [line for line in range(9, 47) if calls_at(writer, line)]
     assert calling == [9, 11, 13, 16, 20, 22, 27, 30, 31, 32, 33, 34, 38, 41, 43, 46]
+
+
+def test_a_line_returns_if_its_statement_is_a_return(writer: Path) -> None:
+    assert [line for line in range(1, 47) if returns_at(writer, line)] == [38, 41]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,6 +59,12 @@ def interpreters() -> list[Any]:
         if path:
             found.setdefault(name, path)
     return [pytest.param(path, id=name) for name, path in sorted(found.items(), key=lambda item: int(item[0][2:]))]
+
+
+def minor_of(python: str) -> int:
+    """Of an interpreter of Python 3: 9 to 13."""
+    named = re.search(r"3\.(\d+)", python)
+    return int(named[1]) if named and python != sys.executable else sys.version_info[1]
 
 
 class Run:
@@ -242,14 +249,9 @@ def gives():
         log(got)
     except ValueError:
         yield 'caught'
-def returns():
-    try:
-        return log('sent')                         # 85
-    except ValueError:
-        return 'caught'
 async def awaits():
     try:
-        await late()                               # 90
+        await late()                               # 85
     except ValueError:
         return 'caught'
 async def late():
@@ -272,7 +274,7 @@ async def late():
         ("65", "calls_nothing(1)", ["caught"]),
         ("71", "consumes()", ["1", "2", "caught"]),
         ("79", "[next(it), it.send(3)]", ["[1, 'caught']"]),
-        ("90", "__import__('asyncio').run(awaits())", ["late", "caught"]),
+        ("85", "__import__('asyncio').run(awaits())", ["late", "caught"]),
     ],
 )
 def test_fail_after_is_raised_in_its_place_once_the_statement_has_been_executed(
@@ -298,13 +300,216 @@ def test_a_with_that_is_left_fails_after_its_exit_has_been_called(python: str, t
     assert run.output == ["in", "last", "committed", "caught"], run.errors
 
 
+RETURNS = """\
+from after import log, late, numbers, transaction
+from functools import partial
+class Made:
+    def __init__(self, *what):
+        self.what = log('made')
+    def given(self, *what):
+        try:
+            return log(*what)
+        finally:
+            print('finally')
+def caught(function):
+    def call(*arguments):
+        try:
+            return function(*arguments)            # 14
+        except ValueError:
+            return f'caught {DONE}'
+    return call
+DONE = []
+def of_python():
+    try:
+        return log('sent')                         # 21
+    except ValueError:
+        return 'caught'
+def of_builtin():
+    try:
+        return DONE.append(log('sent'))            # 26
+    except ValueError:
+        return f'caught {DONE}'
+def of_with():
+    try:
+        with transaction():
+            return log('sent')                     # 32
+    except ValueError:
+        return 'caught'
+def of_two(first):
+    try:
+        return log(1) if first else first or log(2)   # 37
+    except ValueError:
+        return 'caught'
+async def of_await():
+    try:
+        return await late()                        # 42
+    except ValueError:
+        return 'caught'
+def of_class():
+    try:
+        return Made()                              # 47
+    except ValueError:
+        return 'caught'
+def of_method():
+    try:
+        return Made().given(*[1, 2])               # 52
+    except ValueError:
+        return 'caught'
+def of_callbacks():
+    try:
+        return sorted((2, 1), key=log)             # 57
+    except ValueError:
+        return 'caught'
+def of_partial():
+    try:
+        return partial(log, 'sent')()              # 62
+    except ValueError:
+        return 'caught'
+def of_iteration():
+    try:
+        return (                                   # 67
+            'all of',
+            sum(numbers()),
+        )
+    except ValueError:
+        return 'caught'
+def of_recursion(n):
+    try:
+        return of_recursion(n - 1) if n else log('end')   # 75
+    except ValueError:
+        return f'caught by {n}'
+def of_order():
+    try:
+        return log(log('inner') and 'outer')       # 80
+    except ValueError:
+        return 'caught'
+def of_failing():
+    try:
+        return of_raising()                        # 85
+    except (KeyError, ValueError) as error:
+        return type(error).__name__
+def of_raising():
+    raise KeyError(log('own'))
+def of_no_call(value):
+    try:
+        return value or log('sent')                # 92
+    except ValueError:
+        return 'caught'
+def of_c_class():
+    try:
+        return set([log('sent')])                  # 97
+    except ValueError:
+        return 'caught'
+def without_try():
+    return log('sent')                             # 101
+def of_lines():
+    try:
+        with transaction():
+            return (                               # 105
+                'a tuple',
+                log('sent'),                       # 107
+            )
+    except ValueError:
+        return 'caught'
+def of_nothing():
+    try:
+        return DONE                                # 113
+    except ValueError:
+        return 'caught'
+def over_lines():
+    try:
+        return (                                   # 118: comes last, at the return
+            log('sent')
+        )
+    except ValueError:
+        return 'caught'
+def of_arguments():
+    try:
+        return log(                                # 125: comes twice, the second time at the call
+            'one',
+            'two',
+        )
+    except ValueError:
+        return 'caught'
+"""
+
+
+def failed_after(python: str, directory: Path, line: str, call: str) -> Run:
+    """``call`` of RETURNS, of which the statement at ``line`` is reported as failed."""
+    (directory / "after.py").write_text(AFTER)
+    (directory / "returns.py").write_text(RETURNS)
+    number, _, nth = line.partition("#")
+    plan = f"line[returns.py:{number}]#{nth or 1} -> fail(error=ValueError, after=true)"
+    script = f"import asyncio, sys\nfrom returns import *\nprint({call})\nprint(sys.getprofile())\n"
+    return Run(python, directory, script, plan=plan, ONCEPROOF_LINE_FILTER=f"returns.py:{number}")
+
+
 @each_interpreter
-def test_fail_after_leaves_a_function_that_returns_the_calls_result(python: str, tmp_path: Path) -> None:
-    (tmp_path / "after.py").write_text(AFTER)
-    plan = "line[after.py:85] -> fail(error=ValueError, after=true)"
-    run = Run(python, tmp_path, "import after\nafter.returns()\n", plan=plan)
-    assert run.output[0] == "sent"
+@pytest.mark.parametrize(
+    ("line", "call", "output"),
+    [
+        ("14", "caught(DONE.append)(1)", ["caught [1]"]),
+        ("21", "of_python()", ["sent", "caught"]),
+        ("26", "of_builtin()", ["sent", "caught [('sent',)]"]),
+        ("32", "of_with()", ["sent", "rolled back by ValueError", "caught"]),
+        ("37", "of_two(True)", ["1", "caught"]),
+        ("37", "of_two(False)", ["2", "caught"]),
+        ("42", "asyncio.run(of_await())", ["late", "caught"]),
+        ("47", "of_class()", ["made", "caught"]),
+        ("52", "of_method()", ["made", "1 2", "finally", "caught"]),
+        ("57", "of_callbacks()", ["2", "1", "caught"]),
+        ("62", "of_partial()", ["sent", "caught"]),
+        ("67", "of_iteration()", ["1", "2", "caught"]),
+        ("75", "of_recursion(2)", ["end", "caught by 2"]),
+        ("80", "of_order()", ["inner", "outer", "caught"]),
+        ("85", "of_failing()", ["own", "KeyError"]),
+        ("107", "of_lines()", ["sent", "rolled back by ValueError", "caught"]),
+        ("113", "of_nothing()", ["caught"]),
+        ("125", "of_arguments()", ["one two", "caught"]),
+        ("125#2", "of_arguments()", ["one two", "caught"]),
+    ],
+)
+def test_a_try_catches_what_its_return_of_a_call_raises_after_the_call(
+    python: str, tmp_path: Path, line: str, call: str, output: list[str]
+) -> None:
+    run = failed_after(python, tmp_path, line, call)
+    assert (run.code, run.output) == (0, [*output, "None"]), run.errors
+    assert len(run.named("fault.confirmed")) == (0 if output[-1] == "KeyError" else 1)
+
+
+@each_interpreter
+@pytest.mark.parametrize(
+    ("line", "call", "within"),
+    [
+        ("118", "over_lines()", lambda minor: minor < 11),
+        ("92", "of_no_call(1)", lambda minor: minor < 11),
+        ("97", "of_c_class()", lambda minor: minor != 11),
+        ("21", "of_python()", lambda minor: True),
+    ],
+)
+def test_a_return_that_fails_outside_of_its_try_says_so(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, call: str, within: Callable[[int], bool]
+) -> None:
+    """From Python 3.11, where nothing was called; on 3.11 also behind a call of what is no function or method."""
+    told: list[Mapping[str, Any]] = []
+    note = Injector._note
+
+    def noted(self: Injector, event: str, fields: Mapping[str, Any]) -> None:
+        told.append({"event": event, **fields})
+        note(self, event, fields)
+
+    monkeypatch.setattr(Injector, "_note", noted)
+    run = failed_after(python, tmp_path, line, call)
+    [raised] = [fields for fields in told if fields["event"] == "probe.raised"]
+    assert (run.code == 0, "outside" in raised) == (within(minor_of(python)), not within(minor_of(python))), run.errors
+
+
+@each_interpreter
+def test_fail_after_leaves_a_function_without_a_try_that_returns_the_calls_result(python: str, tmp_path: Path) -> None:
+    run = failed_after(python, tmp_path, "101", "without_try()")
+    assert (run.code, run.output) == (1, ["sent"])
     assert len(run.named("fault.confirmed")) == 1
+    assert run.errors.strip().endswith("ValueError: injected by onceproof")
 
 
 @each_interpreter

@@ -27,6 +27,7 @@ import sys
 TYPE_CHECKING = False  # the interpreter starts quicker without the module typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from dis import Instruction
     from types import CodeType, FrameType
     from typing import Any, NoReturn
 
@@ -225,9 +226,13 @@ class Lines:
             caller = caller.f_back
         return ",".join(found)
 
-    def raised(self, order: Order) -> None:
-        """The exception of the order is about to be raised: the fault is confirmed."""
-        self._injector.tell({"event": "probe.raised", "error": _class_name(order.error), **order.place})
+    def raised(self, order: Order, frame: FrameType) -> None:
+        """The exception of the order is about to be raised in the frame, or in what it calls: the fault is confirmed.
+
+        ``outside=true``: the ``try`` or ``with`` around the line does not see it, since it has been left already.
+        """
+        place = {**order.place, "outside": "true"} if has_left(frame, order.place["line"]) else order.place
+        self._injector.tell({"event": "probe.raised", "error": _class_name(order.error), **place})
 
     def not_raised(self, order: Order, own: BaseException) -> None:
         """The statement raised an exception of its own before it could be reported as failed."""
@@ -278,25 +283,66 @@ class Statement:
     It has been when the last of its calls has returned: the exception takes the place of what comes then, usually the
     storing or dropping of the call's result, while the ``try`` or ``with`` around the statement is still in force. A
     statement that calls nothing has been executed when the next one begins.
+
+    Behind the call of ``return f()`` nothing comes before the ``try`` is left. There the call itself has to raise, by
+    the event of its return; what returns without such an event fails as its frame is left. A ``return`` that calls
+    nothing fails at once.
     """
 
     def __init__(self, frame: FrameType, order: Order) -> None:
         self.order = order
         self._code = frame.f_code
         self._start = frame.f_lasti
-        self._last = last_call(frame.f_code, frame.f_lasti, statement_at(frame.f_code.co_filename, order.place["line"]))
+        lines, is_return = statement_at(frame.f_code.co_filename, order.place["line"])
+        instructions = instructions_of(frame.f_code, frame.f_lasti, lines)
+        last = last_call(instructions)
+        self._last = instructions[-1].offset if last is None else last
+        self.over = is_return and last is None
+        """Whether it is a ``return``, or the end of one, that calls nothing."""
+        self.leaving = leaving_calls(frame.f_code, instructions)
+        """Its calls behind which the ``try`` or ``with`` around it is left at once."""
+        self._outside = False
+        self._callbacks = False
 
     def done(self, offset: int) -> bool:
         """Whether the statement has been executed when its frame is about to execute the instruction at ``offset``."""
-        return offset > self._last or offset < self._start
+        self._outside = self._outside or offset in self.leaving.values()
+        name = _opname(self._code, offset)
+        ends = name in RETURNING or (name == "POP_BLOCK" and offset != self._start)
+        return ends or (not self._outside and (offset > self._last or offset < self._start))
+
+    def calls(self, offset: int, function: object) -> None:
+        """The call at ``offset`` begins. Unless it is a Python function, Python functions under it are callbacks."""
+        from types import FunctionType, MethodType
+
+        if self.at_the_end(offset):
+            self._callbacks = not isinstance(function, (FunctionType, MethodType))
+
+    def at_the_end(self, offset: int) -> bool:
+        """Whether its frame, being at ``offset``, is in a call behind which the ``try`` is left."""
+        return any(offset in call for call in self.leaving)
+
+    def is_called_at(self, offset: int) -> bool:
+        """Whether what a frame at ``offset`` has called in Python is such a call itself, and not a callback of one."""
+        return self.at_the_end(offset) and not self._callbacks
 
     def failed(self, error: BaseException, offset: int) -> bool:
         """Whether the statement has raised ``error``; the end of an iteration inside it is no failure."""
-        import dis
-
         if isinstance(error, (StopIteration, StopAsyncIteration)):
-            return dis.opname[self._code.co_code[offset]] not in ITERATING
+            return _opname(self._code, offset) not in ITERATING
         return True
+
+
+def under_way(frame: FrameType, order: Order | None) -> Statement | None:
+    """The statement that begins, if an order is to be carried out once it has been executed."""
+    statement = Statement(frame, order) if order is not None and order.after else None
+    return None if statement is None or statement.over else statement
+
+
+def _opname(code: CodeType, offset: int) -> str:
+    import dis
+
+    return dis.opname[code.co_code[offset]]
 
 
 ITERATING = frozenset({"FOR_ITER", "SEND", "YIELD_FROM", "YIELD_VALUE", "END_ASYNC_FOR"})
@@ -306,53 +352,112 @@ CALLING = ITERATING | {
     "SETUP_WITH",
     "SETUP_ASYNC_WITH",
     "RESUME",
-    "END_SEND",
 }
 """Instructions that call something, besides those whose name begins with CALL."""
-LEAVING = frozenset({"POP_BLOCK", "PUSH_EXC_INFO", "WITH_EXCEPT_START", "CLEANUP_THROW"})
-"""Instructions that end a ``try`` or ``with``, or begin what is done when it has failed."""
+RETURNING = frozenset({"RETURN_VALUE", "RETURN_CONST"})
+FAILED = frozenset({"PUSH_EXC_INFO", "WITH_EXCEPT_START", "CLEANUP_THROW"})
+"""Instructions that begin what is done when a ``try`` or ``with`` has failed."""
 
 
-def last_call(code: CodeType, start: int, lines: range) -> int:
-    """The offset of the last instruction that calls something in a statement, else of its last instruction.
-
-    The statement is what follows ``start`` in ``lines``, up to the end of the ``try`` or ``with`` around it.
-    """
+def instructions_of(code: CodeType, start: int, lines: range) -> list[Instruction]:
+    """A statement's instructions: those from ``start`` in ``lines``."""
     import dis
 
     starts = dict(dis.findlinestarts(code))
     line: int | None = None
-    last = called = start
+    found: list[Instruction] = []
     for instruction in dis.get_instructions(code):
         line = starts.get(instruction.offset, line)
         if instruction.offset < start:
             continue
-        if (line is not None and line not in lines) or (instruction.opname in LEAVING and instruction.offset > start):
+        if found and (line not in lines or instruction.opname in FAILED):
             break
-        last = instruction.offset
-        name, target = instruction.opname, instruction.argval
-        loops = name.startswith("JUMP") and isinstance(target, int) and start < target <= last
-        if (name.startswith("CALL") and "INTRINSIC" not in name) or name in CALLING or loops:
-            called = last
-    return called if called > start else last
+        found.append(instruction)
+    return found
 
 
-def statement_at(filename: str, line: int) -> range:
-    """The lines of the innermost statement at ``line``: of a compound one, those before its body."""
+def last_call(instructions: list[Instruction]) -> int | None:
+    """The offset of a statement's last instruction that calls something."""
+    first = instructions[0].offset
+    return max((one.offset for one in instructions if _calls(one, first)), default=None)
+
+
+def _calls(instruction: Instruction, first: int) -> bool:
+    """Whether an instruction calls something, or is the end of a loop in which something may be called."""
+    return _is_call(instruction) or instruction.opname in CALLING or first < _target(instruction) <= instruction.offset
+
+
+def _is_call(instruction: Instruction) -> bool:
+    return instruction.opname.startswith("CALL") and "INTRINSIC" not in instruction.opname
+
+
+def _target(instruction: Instruction) -> int:
+    """Where a jump leads to; -1 for any other instruction."""
+    jumps = instruction.opname.startswith("JUMP") and isinstance(instruction.argval, int)
+    return int(instruction.argval) if jumps else -1
+
+
+def leaving_calls(code: CodeType, instructions: list[Instruction]) -> dict[range, int]:
+    """The calls of a statement behind which the ``try`` or ``with`` around it is left at once: the offsets at which its
+    frame is in one, and that of what comes behind.
+
+    Before Python 3.11 there are none: an instruction that ends the ``try`` comes in between.
+    """
+    import dis
+
+    everything = list(dis.get_instructions(code))
+    at = {one.offset: number for number, one in enumerate(everything)}
+    found = {}
+    for one in instructions:
+        begin = one.offset if _is_call(one) else _target(one)  # awaiting is a loop around SEND
+        if begin not in at or not (_is_call(one) or everything[at[begin]].opname == "SEND"):
+            continue
+        behind = following = everything[at[one.offset] + 1]
+        while behind.opname == "JUMP_FORWARD":
+            behind = everything[at[_target(behind)]]
+        if _handler(code, behind.offset) != _handler(code, one.offset):
+            found[range(begin, following.offset)] = behind.offset
+    return found
+
+
+def has_left(frame: FrameType, line: int) -> bool:
+    """Whether a frame is about to return, and outside of the ``try`` or ``with`` in which the statement at ``line``
+    began."""
+    import dis
+
+    if _opname(frame.f_code, frame.f_lasti) not in RETURNING:
+        return False
+    lines, _ = statement_at(frame.f_code.co_filename, line)
+    begin = min((offset for offset, number in dis.findlinestarts(frame.f_code) if number in lines), default=0)
+    return _handler(frame.f_code, begin) != _handler(frame.f_code, frame.f_lasti)
+
+
+def _handler(code: CodeType, offset: int) -> int | None:
+    """Where an exception at ``offset`` is handled; before Python 3.11 that is not written down."""
+    import dis
+
+    entries = getattr(dis.Bytecode(code), "exception_entries", ())
+    return next((entry.target for entry in entries if entry.start <= offset < entry.end), None)
+
+
+def statement_at(filename: str, line: int) -> tuple[range, bool]:
+    """The lines of the innermost statement at ``line``, of a compound one those before its body; and whether it is a
+    ``return``."""
     import ast
 
-    lines = range(line, line + 1)
+    found = range(line, line + 1), False
     try:
         with open(filename, "rb") as file:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):
-        return lines
+        return found
     for node in ast.walk(tree):  # from the outside in
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
             body = getattr(node, "body", None)
             end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
-            lines = range(node.lineno, end + 1) if line <= end else lines
-    return lines
+            if line <= end:
+                found = range(node.lineno, end + 1), isinstance(node, ast.Return)
+    return found
 
 
 def _class_name(error: BaseException) -> str:
@@ -386,7 +491,7 @@ class Monitoring:
     """Python 3.12 and later: line events of the sink's functions alone; all other code runs at full speed.
 
     A callback that raises stays registered, so line events go on after a ``fail``. While a statement is to fail after
-    its execution, the instructions of its code and all exceptions are events too.
+    its execution, the instructions and calls of its code and all exceptions are events too.
     """
 
     def __init__(self, lines: Lines) -> None:
@@ -401,6 +506,9 @@ class Monitoring:
             (events.LINE, self._line),
             (events.INSTRUCTION, self._instruction),
             (events.RAISE, self._raise),
+            (events.CALL, self._call),
+            (events.C_RETURN, self._c_return),
+            (events.PY_RETURN, self._py_return),
         ):
             self._monitoring.register_callback(self._tool, event, callback)
         self._monitoring.set_events(self._tool, events.PY_START)
@@ -411,17 +519,18 @@ class Monitoring:
         return self._monitoring.DISABLE
 
     def _line(self, code: CodeType, number: int) -> Any:
-        if not self._lines.wants(code, number):
-            return self._monitoring.DISABLE
         frame = sys._getframe(1)
         if frame in self._statements and self._statements[frame].done(frame.f_lasti):
             self._fail(frame)
+        if not self._lines.wants(code, number):
+            return self._monitoring.DISABLE
         order = self._lines.reach(frame, number)
-        if order is not None and order.after:
-            self._statements[frame] = Statement(frame, order)
+        statement = under_way(frame, order)
+        if statement is not None:
+            self._statements[frame] = statement
             self._watch(code, True)
         elif order is not None:
-            self._lines.raised(order)
+            self._lines.raised(order, frame)
             raise order.error
         return None
 
@@ -430,10 +539,25 @@ class Monitoring:
         if frame in self._statements and self._statements[frame].done(offset):
             self._fail(frame)
 
+    def _call(self, code: CodeType, offset: int, function: object, argument: object) -> None:
+        frame = sys._getframe(1)
+        if frame in self._statements:
+            self._statements[frame].calls(offset, function)
+
+    def _c_return(self, code: CodeType, offset: int, function: object, argument: object) -> None:
+        frame = sys._getframe(1)
+        if frame in self._statements and self._statements[frame].at_the_end(offset):
+            self._fail(frame)
+
+    def _py_return(self, code: CodeType, offset: int, value: object) -> None:
+        caller = sys._getframe(1).f_back
+        if caller in self._statements and self._statements[caller].is_called_at(caller.f_lasti):
+            self._fail(caller)
+
     def _fail(self, frame: FrameType) -> None:
         order = self._statements.pop(frame).order
         self._watch(frame.f_code, False)
-        self._lines.raised(order)
+        self._lines.raised(order, frame)
         raise order.error
 
     def _raise(self, code: CodeType, offset: int, error: BaseException) -> None:
@@ -444,12 +568,16 @@ class Monitoring:
             self._lines.not_raised(order, error)
 
     def _watch(self, code: CodeType, on: bool) -> None:
-        """Have the instructions of ``code`` reported, and every exception: as long as a statement is under way."""
+        """Have the instructions and calls of ``code`` reported, and every exception: as long as a statement is under
+        way; and wherever a function returns, if that may be its end."""
         events = self._monitoring.events
         others = any(frame.f_code is code for frame in self._statements)
-        local = events.LINE | events.INSTRUCTION if on or others else events.LINE
+        local = events.LINE | events.INSTRUCTION | events.CALL if on or others else events.LINE
         self._monitoring.set_local_events(self._tool, code, local)
-        self._monitoring.set_events(self._tool, events.PY_START | events.RAISE if self._statements else events.PY_START)
+        everywhere = events.PY_START | events.RAISE if self._statements else events.PY_START
+        if any(statement.leaving for statement in self._statements.values()):
+            everywhere |= events.PY_RETURN
+        self._monitoring.set_events(self._tool, everywhere)
 
 
 class Tracing:
@@ -516,11 +644,18 @@ class Tracing:
         if event != "line" or not self._lines.wants(frame.f_code, frame.f_lineno):
             return
         order = self._lines.reach(frame, frame.f_lineno)
-        if order is not None and order.after:
-            self._statements[frame] = Statement(frame, order)
-            frame.f_trace_opcodes = True
+        statement = under_way(frame, order)
+        if statement is not None:
+            self._begin(frame, statement)
         elif order is not None:
             self._raise(frame, order)
+
+    def _begin(self, frame: FrameType, statement: Statement) -> None:
+        """Have the frame's instructions reported, and what it calls as well if one of its calls is the end."""
+        self._statements[frame] = statement
+        frame.f_trace_opcodes = True
+        if statement.leaving and sys.getprofile() is None:
+            sys.setprofile(self._profile)
 
     def _go_on(self, frame: FrameType, event: str, argument: Any) -> None:
         """An event of a frame whose statement is to be reported as failed."""
@@ -532,12 +667,38 @@ class Tracing:
             self._end(frame)
             self._lines.not_raised(statement.order, argument[1])
 
-    def _end(self, frame: FrameType) -> None:
-        del self._statements[frame]
+    def _profile(self, frame: FrameType, event: str, argument: object) -> None:
+        """A call of a statement returns: it raises from there, and CPython drops this profile function.
+
+        Calls of builtin functions and methods are events of the calling frame; those of other callables in C are none.
+        """
+        caller = frame.f_back
+        if event == "return" and caller in self._statements and self._statements[caller].is_called_at(caller.f_lasti):
+            self._return(frame, caller)
+        statement = self._statements.get(frame)
+        if event == "c_call" and statement is not None:
+            statement.calls(frame.f_lasti, argument)
+        if event == "c_return" and statement is not None and statement.at_the_end(frame.f_lasti):
+            self._raise_in_call(frame)
+
+    def _return(self, frame: FrameType, caller: FrameType) -> None:
+        """The event "return": the frame returns, raises, or is a coroutine that waits."""
+        if _opname(frame.f_code, frame.f_lasti) in RETURNING:
+            self._raise_in_call(caller)
+
+    def _raise_in_call(self, frame: FrameType) -> None:
+        order = self._end(frame)
+        self._lines.raised(order, frame)
+        raise order.error
+
+    def _end(self, frame: FrameType) -> Order:
         frame.f_trace_opcodes = False
+        if sys.getprofile() == self._profile:
+            sys.setprofile(None)
+        return self._statements.pop(frame).order
 
     def _raise(self, frame: FrameType, order: Order) -> None:
-        self._lines.raised(order)
+        self._lines.raised(order, frame)
         frame.f_trace.frame = frame  # type: ignore[union-attr]
         self._raising.error = order.error
         raise order.error
