@@ -1,12 +1,14 @@
 """What a line of a sink's module does when it fails: the errors that are caught there, and whether it calls anything.
 
-Both are read from the text, of which the tree of each file is kept until the file changes.
+Both are read from the text, of which the tree of each file is kept until the file changes. What an error says is told
+from its class's name: whether it can come where nothing but the way to the target fails.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +20,53 @@ Try = ast.Try | ast.TryStar
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef
 With = ast.With | ast.AsyncWith
+
+FACTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    FileExistsError,
+    FileNotFoundError,
+    ImportError,
+    IsADirectoryError,
+    LookupError,
+    NameError,
+    NotADirectoryError,
+    NotImplementedError,
+    ProcessLookupError,
+    StopAsyncIteration,
+    StopIteration,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+"""Builtin classes that state a fact, with their subclasses."""
+DATABASE_FACTS = frozenset({"IntegrityError", "DataError", "ProgrammingError", "NotSupportedError"})
+"""Those of PEP 249: constraints, values, statements and features; the others tell of the database's own troubles."""
+
+FACT = """
+    Violations? Constraint Unique Duplicated? Already Exists? Found NoSuch Missing Undefined
+    Unknown(?=[A-Z]) Mismatch(ed)? (?<!Write)(?<!Transaction)Conflict Precondition ConditionalCheck
+    Invalid Validation Decoder? Parser? OutOfRange Overflow Truncation DivisionByZero TooLarge TooLong
+    NotSupported Unsupported NoData ^Data$ NullValue TooManyRows ^Empty$ ^Full$ QueueEmpty QueueFull EmptyData
+"""
+"""Words of a class's name that speak of the data or of the target's state.
+
+None of them: Held and Locked, with which somebody else may be done at any time; Unknown at the end, of an outcome.
+"""
+ON_THE_WAY = """
+    Connection Host Server Node Broker Leader Coordinator Metadata Protocol Response Reply Chunk Pool Quota Closed
+"""
+"""Words by which the others speak of the way: ConnectionDoesNotExist, ProtocolViolation, UnknownHost."""
+UNDONE = """
+    Serialization Deadlock Rollback RolledBack (^|Transaction|Pipeline)Abort(ed|able) Conflict Concurrent CommitFailed
+    LockNotAvailable Locked Held ReadOnly QueryCancell?ed Refused Rejected Denied Forbidden TooManyRequests
+"""
+"""Words of a class's name that speak of an attempt that came to nothing.
+
+Not Fenced: a commit that was done, and is sent again because its answer was lost, may be refused by that.
+"""
 
 
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
@@ -42,6 +91,42 @@ def errors_in(places: Iterable[tuple[Path, int]], root: Path | None = None) -> t
     catch ends in a ``try`` of one that called it.
     """
     return tuple(dict.fromkeys(name for path, line in places for name in errors_at(path, line, root)))
+
+
+def states_a_fact(name: str, root: Path | None = None) -> bool:
+    """Whether an exception class says something of the data or of the target's state, not that something failed on the
+    way.
+
+    Raised where what it says is false, it makes a correct sink go wrong: ``except UniqueViolation: return  # the batch
+    is known``. It is judged by its dotted name: builtins and classes with the same name by what they are, those of PEP
+    249 and others by their words. Whatever a module below ``root`` defines is a fact, too: only the sink's own code
+    raises it.
+
+    A write that was refused because the target has a newer version or the key already (conflict, precondition) is a
+    fact: a sink may rightly take the batch for written. A transaction that was refused because of others
+    (SerializationFailure, WriteConflict, CommitFailed, ConcurrentAppend, fenced, locked) is none: all it says is that
+    this attempt came to nothing, and a correct sink has to look again.
+
+    >>> [name for name in ("KeyError", "psycopg.errors.UniqueViolation", "OSError") if states_a_fact(name)]
+    ['KeyError', 'psycopg.errors.UniqueViolation']
+    """
+    place = None if root is None else _place(name, root)
+    last = name.rpartition(".")[2]
+    of_data = last in DATABASE_FACTS or _is_builtin_error(last, FACTS)
+    return of_data or (_has(FACT, last) and not _has(ON_THE_WAY, last)) or (place is not None and _is_own(place))
+
+
+def says_undone(name: str) -> bool:
+    """Whether an exception class says that what was asked for has not been done, and never comes after it was.
+
+    A transaction that was rolled back because of others, a refused connection: a correct sink tries again at once,
+    without asking what became of the first attempt. Judged by the name, as in :func:`states_a_fact`.
+
+    >>> says_undone("psycopg.errors.SerializationFailure"), says_undone("psycopg.OperationalError")
+    (True, False)
+    """
+    last = name.rpartition(".")[2]
+    return last == ConnectionRefusedError.__name__ or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
 
 
 def calls_at(path: Path, line: int) -> bool:
@@ -289,9 +374,15 @@ def _dotted(expression: ast.expr) -> str:
     return ""
 
 
-def _is_builtin_error(name: str) -> bool:
+def _is_builtin_error(name: str, of: type[BaseException] | tuple[type[BaseException], ...] = BaseException) -> bool:
     found = getattr(builtins, name, None)
-    return isinstance(found, type) and issubclass(found, BaseException)
+    return isinstance(found, type) and issubclass(found, of)
+
+
+def _has(words: str, name: str) -> bool:
+    """Whether a class's name has one of the words, which begin with a capital and end before one."""
+    stem = re.sub("(Error|Exception)$", "", name)
+    return re.search(f"({'|'.join(words.split())})(?![a-z])", stem) is not None
 
 
 def _executed(statement: ast.stmt) -> Iterable[ast.AST]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onceproof.faults.handlers import calls_at, errors_at, errors_in, returns_at
+from onceproof.faults.handlers import calls_at, errors_at, errors_in, returns_at, says_undone, states_a_fact
 
 SOURCE = """\
 import psycopg
@@ -250,3 +250,112 @@ def test_a_line_calls_if_its_own_part_of_the_statement_does(writer: Path) -> Non
 
 def test_a_line_returns_if_its_statement_is_a_return(writer: Path) -> None:
     assert [line for line in range(1, 47) if returns_at(writer, line)] == [38, 41]
+
+
+FACTS = """
+    KeyError IndexError LookupError StopIteration StopAsyncIteration FileExistsError FileNotFoundError
+    NotADirectoryError IsADirectoryError ProcessLookupError ValueError UnicodeDecodeError UnicodeError TypeError
+    AttributeError NameError UnboundLocalError ImportError ModuleNotFoundError AssertionError ZeroDivisionError
+    OverflowError EOFError SyntaxError NotImplementedError builtins.KeyError
+    psycopg.IntegrityError psycopg2.DataError sqlite3.ProgrammingError sqlalchemy.exc.NotSupportedError
+    psycopg.errors.UniqueViolation psycopg.errors.IntegrityConstraintViolation psycopg.errors.CheckViolation
+    psycopg.errors.NoDataFound psycopg.errors.UndefinedTable psycopg.errors.DuplicateTable
+    psycopg.errors.InvalidTextRepresentation psycopg.errors.DatatypeMismatch psycopg.errors.NumericValueOutOfRange
+    psycopg.errors.StringDataRightTruncation psycopg.errors.FeatureNotSupported psycopg.errors.SyntaxError
+    psycopg.errors.DependentObjectsStillExist psycopg.errors.DivisionByZero
+    psycopg.errors.DataException psycopg.errors.TooManyRows
+    kafka.errors.TopicAlreadyExistsError kafka.errors.UnknownTopicOrPartitionError
+    kafka.errors.UnknownProducerIdError kafka.errors.DuplicateSequenceNumberError kafka.errors.OffsetOutOfRangeError
+    kafka.errors.TransactionalIdNotFoundError kafka.errors.MessageSizeTooLargeError
+    kafka.errors.UnsupportedVersionError
+    sqlalchemy.exc.NoResultFound sqlalchemy.exc.MultipleResultsFound django.core.exceptions.ObjectDoesNotExist
+    pyiceberg.exceptions.NoSuchTableError pyiceberg.exceptions.TableAlreadyExistsError
+    pymongo.errors.DuplicateKeyError duckdb.ConstraintException duckdb.ParserException
+    elasticsearch.NotFoundError elasticsearch.ConflictError google.api_core.exceptions.Conflict
+    google.api_core.exceptions.PreconditionFailed google.api_core.exceptions.FailedPrecondition
+    google.api_core.exceptions.AlreadyExists google.api_core.exceptions.OutOfRange
+    aws.ConditionalCheckFailedException json.JSONDecodeError requests.exceptions.JSONDecodeError
+    requests.exceptions.MissingSchema xml.etree.ElementTree.ParseError pydantic.ValidationError
+    queue.Empty queue.Full asyncio.QueueEmpty pandas.errors.EmptyDataError pyarrow.lib.ArrowInvalid
+    portalocker.AlreadyLocked
+"""
+
+FAILURES = """
+    BaseException Exception RuntimeError OSError IOError ConnectionError ConnectionResetError ConnectionRefusedError
+    BrokenPipeError TimeoutError InterruptedError BlockingIOError PermissionError MemoryError RecursionError
+    SystemError builtins.OSError
+    psycopg.Error psycopg.DatabaseError psycopg.OperationalError psycopg.InterfaceError psycopg.InternalError
+    psycopg.errors.SerializationFailure psycopg.errors.DeadlockDetected psycopg.errors.LockNotAvailable
+    psycopg.errors.QueryCanceled psycopg.errors.AdminShutdown psycopg.errors.CannotConnectNow
+    psycopg.errors.ConnectionDoesNotExist psycopg.errors.ConnectionFailure psycopg.errors.ProtocolViolation
+    psycopg.errors.TransactionResolutionUnknown psycopg.errors.StatementCompletionUnknown psycopg.errors.DiskFull
+    psycopg.errors.TransactionRollback psycopg.errors.ReadOnlySqlTransaction psycopg.errors.TooManyConnections
+    psycopg.errors.IdleInTransactionSessionTimeout psycopg.errors.ObjectInUse
+    kafka.errors.KafkaError kafka.errors.RetriableError kafka.errors.CommitFailedError kafka.errors.KafkaTimeoutError
+    kafka.errors.UnknownError kafka.errors.InvalidMetadataError kafka.errors.MetadataEmptyBrokerList
+    kafka.errors.UnknownBrokerIdError kafka.errors.NotLeaderForPartitionError kafka.errors.ProducerFencedError
+    kafka.errors.ConcurrentTransactionsError kafka.errors.LeaderNotAvailableError confluent_kafka.KafkaException
+    org.apache.kafka.common.errors.UnknownServerException google.api_core.exceptions.Unknown
+    pyiceberg.exceptions.CommitFailedException pyiceberg.exceptions.CommitStateUnknownException
+    delta.exceptions.ConcurrentAppendException pymongo.errors.WriteConflict aws.TransactionConflictException
+    requests.exceptions.ConnectionError requests.exceptions.Timeout requests.exceptions.RequestException
+    requests.exceptions.RetryError requests.exceptions.ChunkedEncodingError urllib3.exceptions.EmptyPoolError
+    httplib2.ServerNotFoundError java.net.UnknownHostException redis.exceptions.InvalidResponse
+    redis.exceptions.LockError sqlalchemy.exc.InvalidatedError pulsar.AlreadyClosed azure.ResourceLocked
+    some.Shield some.Fullness some.Sparse some.Error some.Exception
+"""
+
+
+@pytest.mark.parametrize("name", FACTS.split())
+def test_an_error_that_speaks_of_the_data_or_the_targets_state_states_a_fact(name: str) -> None:
+    assert states_a_fact(name)
+
+
+@pytest.mark.parametrize("name", FAILURES.split())
+def test_an_error_that_says_that_something_failed_on_the_way_states_none(name: str) -> None:
+    assert not states_a_fact(name)
+
+
+def test_a_class_that_the_sinks_own_modules_define_states_a_fact(tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "errors.py").write_text(
+        "from psycopg import OperationalError as Lost\nclass Gone(Lost):\n    class Inner(Lost): pass\nLATER = f()\n"
+    )
+    own = {
+        name: states_a_fact(name, tmp_path)
+        for name in ("team.errors.Gone", "team.errors.Gone.Inner", "team.errors.Lost", "team.errors.LATER")
+    }
+    assert own == {
+        "team.errors.Gone": True,
+        "team.errors.Gone.Inner": True,
+        "team.errors.Lost": False,
+        "team.errors.LATER": False,
+    }
+    assert not states_a_fact("team.errors.Gone")
+    assert not states_a_fact("psycopg.OperationalError", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "undone"),
+    [
+        ("ConnectionRefusedError", True),
+        ("psycopg.errors.SerializationFailure", True),
+        ("psycopg.errors.DeadlockDetected", True),
+        ("psycopg.errors.LockNotAvailable", True),
+        ("psycopg.errors.QueryCanceled", True),
+        ("pymongo.errors.WriteConflict", True),
+        ("pyiceberg.exceptions.CommitFailedException", True),
+        ("google.api_core.exceptions.Aborted", True),
+        ("kafka.errors.ProducerFencedError", False),
+        ("ConnectionAbortedError", False),
+        ("ConnectionResetError", False),
+        ("TimeoutError", False),
+        ("asyncio.CancelledError", False),
+        ("psycopg.OperationalError", False),
+        ("psycopg.errors.TransactionResolutionUnknown", False),
+        ("pyiceberg.exceptions.CommitStateUnknownException", False),
+        ("kafka.errors.KafkaError", False),
+    ],
+)
+def test_an_error_that_says_that_nothing_was_done_does_not_come_after_it_was(name: str, undone: bool) -> None:
+    assert says_undone(name) == undone
