@@ -280,20 +280,22 @@ class Injector:
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
         ``probe.not_raised``: what became of a ``fail`` at a line."""
-        shown = {name: value for name, value in fields.items() if name in ("role", "error", "phase", "file", "line")}
+        kept = ("role", "error", "phase", "file", "line", "outside")
+        shown = {name: value for name, value in fields.items() if name in kept}
         with self._lock:
             self._record(event, {**shown, "process": process_of(fields)})
             thrower = _thrower({**fields, "process": process_of(fields)})
             ordered = self._raising.pop(thrower, None) if event in ("probe.raised", "probe.not_raised") else None
         if ordered is not None:
-            self._raised(event, str(fields.get("error")), ordered)
+            self._raised(event, fields, ordered)
 
-    def _raised(self, event: str, error: str, step: _Step) -> None:
+    def _raised(self, event: str, fields: Mapping[str, Any], step: _Step) -> None:
         """An exception at a line is confirmed by the probe that raised it."""
-        armed, point = step.armed, step.scene.point
+        armed, point, error = step.armed, step.scene.point, fields.get("error")
         place = f"{point.get('file')}:{point.get('line')}"
         if event == "probe.raised":
-            self._confirmed(step, f"line {place} raised {error}")
+            outside = ", outside of the try around it" if fields.get("outside") else ""
+            self._confirmed(step, f"line {place} raised {error}{outside}")
             if armed.status.error is None and not self._has_to_raise(armed):
                 self._over(armed, confirmed=True)
         else:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...assertions import JOURNAL
 from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
-from ...faults.handlers import calls_at, errors_at
+from ...faults.handlers import calls_at, errors_in, states_a_fact
 from ..session import Request, Session, refusal
 from ..sinks import find_sink, shape
 from ..trial.document import TrialDocument
@@ -196,6 +196,11 @@ def _question(
         crashes = [Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in roles.values()]
         plan = format_plan(Plan(tuple(crashes)))
         replay = _traced(session, replace(request, plan=plan), directory, REPLAY)[1].journal
+
+    def caught(lines: Sequence[Line], facts: bool) -> list[str]:
+        names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)
+        return [name for name in names if states_a_fact(name, sink.parent) is facts]
+
     return Question(
         trace=trace.journal,
         roles=roles,
@@ -205,7 +210,8 @@ def _question(
         phases=frozenset(phase.name for phase, _ in phases_of(shape(sink))),
         required=required_steps(shape(sink)),
         code=Code(
-            errors=lambda line: errors_at(sink.parent / line.file, line.line, sink.parent),
+            errors=lambda lines: caught(lines, False),
+            facts=lambda lines: caught(lines, True),
             calls=lambda line: calls_at(sink.parent / line.file, line.line),
         ),
     )

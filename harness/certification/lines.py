@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...faults import Action, Fault, Plan, Point, format_action
-from .points import CRASH, FAIL, KILL, Code, Question, SweepPoint, selector
+from ...faults.handlers import says_undone
+from .callers import Callers, callers_by_line, caught
+from .points import CRASH, FAIL, KILL, Code, Gap, Question, SweepPoint, selector
 from .steps import shown
 from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
@@ -14,22 +16,61 @@ from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executio
 def lines(question: Question) -> Iterator[SweepPoint]:
     """Each line's first and last execution, by kill and by fail, the roles taken in turn; in a full sweep every
     execution in every role."""
-    batches = {role: executed(question.trace, batch).lines for role, batch in question.roles.items()}
+    batches = {role: callers_by_line(executions(question.trace, batch)) for role, batch in question.roles.items()}
     turn = 0
     for line in sorted({line for of_role in batches.values() for line in of_role}):
         where = {role: of_role[line] for role, of_role in batches.items() if line in of_role}
         if question.profile == "full":
-            for role, count in where.items():
-                for nth in range(1, count + 1):
-                    for action in _line_actions(question.code, line, everything=True):
-                        yield line_point(line, nth, count, action, role, question.roles[role])
+            for role, callers in where.items():
+                for nth, above in enumerate(callers, 1):
+                    for action in _line_actions(question.code, [line, *above], everything=True):
+                        yield line_point(line, nth, len(callers), action, role, question.roles[role])
             continue
-        for first in (True, False):
-            roles = list(where) if first else [role for role in where if _is_repeated(question, line, role)]
-            for action in _line_actions(question.code, line, everything=first) if roles else ():
-                role = roles[turn % len(roles)]
-                turn += 1
-                yield line_point(line, 1 if first else where[role], where[role], action, role, question.roles[role])
+        struck = set()
+        for action, at in (*_first(question.code, line, where), *_last(question, line, where)):
+            role = list(at)[turn % len(at)]
+            turn += 1
+            point = line_point(line, at[role], len(where[role]), action, role, question.roles[role])
+            if point.text not in struck:  # the first execution at which it is caught may be the last
+                struck.add(point.text)
+                yield point
+
+
+def facts(question: Question) -> Iterator[Gap]:
+    """Exceptions that are caught at a line, and that state a fact which would not be true."""
+    for role, batch in question.roles.items():
+        for line, callers in callers_by_line(executions(question.trace, batch)).items():
+            for error in dict.fromkeys(name for above in callers for name in question.code.facts([line, *above])):
+                yield Gap(line, format_action(Action("fail", None, {"error": error})), role, FACT)
+
+
+FACT = "it states a fact that would not be true"
+
+Where = Mapping[str, Sequence[Callers]]
+"""In each role's batch, by whom a line was called at each of its executions."""
+At = Mapping[str, int]
+"""In each role's batch, the execution at which an action is done."""
+
+
+def _first(code: Code, line: Line, where: Where) -> Iterator[tuple[Action, At]]:
+    """A line's first execution, and for each exception the first at which it is caught."""
+    first = dict.fromkeys(where, 1)
+    found = {role: caught(line, callers, code.errors) for role, callers in where.items()}
+    errors = dict.fromkeys(error for of_role in found.values() for error in of_role)
+    yield KILL, first
+    for action in _fails(code, line, list(errors)):
+        error = action.arguments.get("error")
+        at = {role: of_role[error] for role, of_role in found.items() if error in of_role}
+        yield action, at or first
+
+
+def _last(question: Question, line: Line, where: Where) -> Iterator[tuple[Action, At]]:
+    last = {role: len(callers) for role, callers in where.items() if _is_repeated(question, line, role)}
+    if last:
+        yield KILL, last
+        errors = {role: [*question.code.errors([line, *where[role][-1]])][:1] for role in last}
+        error = next(iter(errors.values()))
+        yield _fails(question.code, line, error)[0], {role: nth for role, nth in last.items() if errors[role] == error}
 
 
 def _is_repeated(question: Question, line: Line, role: str) -> bool:
@@ -40,14 +81,17 @@ def _is_repeated(question: Question, line: Line, role: str) -> bool:
     return count > 1 and (not runs or executed(question.replay, batch, runs[0]).lines.get(line) == count)
 
 
-def _line_actions(code: Code, line: Line, *, everything: bool) -> list[Action]:
-    """Kill, and each exception that the code around the line is ready for: before the line, and after a call of it."""
-    errors = code.errors(line)
+def _line_actions(code: Code, lines: Sequence[Line], *, everything: bool) -> list[Action]:
+    """Kill, and each exception that the code around the line, and around those that called it, is ready for."""
+    fails = _fails(code, lines[0], code.errors(lines))
+    return [KILL, *(fails if everything else fails[:1])]
+
+
+def _fails(code: Code, line: Line, errors: Sequence[str]) -> list[Action]:
+    """Each exception before the line, and after a call of it, unless it says that the call came to nothing."""
     before = [Action("fail", None, {"error": error}) for error in errors] or [FAIL]
-    after = [Action("fail", None, {"error": error, "after": True}) for error in errors]
-    if not everything:
-        return [KILL, before[0]]
-    return [KILL, *before, *(after if code.calls(line) else [])]
+    late = [error for error in errors if not says_undone(error)] if code.calls(line) else []
+    return [*before, *(Action("fail", None, {"error": error, "after": True}) for error in late)]
 
 
 def line_point(
@@ -101,13 +145,15 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
         return
     killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
     old = {*ways_to(executions(question.trace, batch)), *ways_to(killed)}
+    callers, passed = callers_by_line([*killed, *replayed]), Counter(map(line_of, killed))
     for (_, line), nth, count in new_ways(killed, replayed, old):
         if line is None:
             plan = Plan((crash, Fault(Point("sink.write", "after", {"batch": batch}, 2), (KILL,))))
             here = Step("sink.write", "after")
             yield SweepPoint(here, format_action(KILL), role, batch, plan, "at the end of the replay")
             continue
-        for action in _line_actions(question.code, line, everything=nth == count or count == 1):
+        code = [line, *callers[line][nth - 1]]
+        for action in _line_actions(question.code, code, everything=nth == passed[line] + 1):
             yield line_point(line, nth, count, action, role, batch, crash)
 
 

@@ -89,11 +89,13 @@ class Space:
 class Code:
     """What static analysis knows of the lines of the sink's modules.
 
-    ``errors`` gives the exception classes that the except clauses around a line name, innermost first; ``calls``
-    whether its statement calls something.
+    ``errors`` gives the exception classes that are caught where a line is executed that the others called, those of the
+    innermost function first; those that state a fact about the data or the target are ``facts`` instead. ``calls``:
+    whether the line's statement calls something.
     """
 
-    errors: Callable[[Line], Sequence[str]] = lambda line: ()
+    errors: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
+    facts: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
     calls: Callable[[Line], bool] = lambda line: False
 
 

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from ...faults import PHASES
 from ..errors import UsageError
-from .lines import lines, second_crashes
+from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .trace import Line, Step
@@ -22,8 +22,11 @@ KINDS = ("all", "phases", "lines")
 
 def space_of(question: Question) -> Space:
     """The points in the order of the protocol: steps, lines, then what only a replay runs."""
-    wanted = [*steps(question), *one_task_alone(question)]
-    of_code = [] if question.profile in STEPS_ONLY else [*lines(question), *second_crashes(question)]
+    wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
+    of_code: list[SweepPoint] = []
+    if question.profile not in STEPS_ONLY:
+        wanted += facts(question)
+        of_code += [*lines(question), *second_crashes(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}
     for found in wanted:

@@ -11,7 +11,7 @@ from onceproof.harness.certification.packing import packs
 from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.roles import batch_roles
 from onceproof.harness.certification.space import check_points, select, space_of
-from onceproof.harness.certification.trace import Step
+from onceproof.harness.certification.trace import Line, Step
 from onceproof.harness.errors import UsageError
 
 ROLES = {"first": 0, "middle": 1, "last": 2}
@@ -121,6 +121,22 @@ def test_a_line_inside_a_try_raises_what_its_except_clauses_name_before_it_and_a
         "line[s.py:7][batch=1]#1 -> kill(driver)",
         "line[s.py:7][batch=1]#1 -> fail(error=psycopg.OperationalError)",
         "line[s.py:7][batch=1]#1 -> fail(error=psycopg.OperationalError, after=true)",
+    ]
+
+
+def test_what_a_caller_catches_is_raised_at_the_first_execution_that_it_called() -> None:
+    """Batch 0 calls the line once by itself, then from within a retry; batch 1 by itself only."""
+    retried = lines(0, (7, 1), callers="s.py:20")
+    trace = [*lines(0, (7, 1), callers="s.py:30"), *retried, *lines(1, (7, 1), callers="s.py:30")]
+    code = Code(
+        errors=lambda lines: ["OSError", "psycopg.errors.DeadlockDetected"] if Line("s.py", 20) in lines else [],
+        calls=lambda line: True,
+    )
+    found = texts(space(trace, roles={"first": 0, "middle": 1}, code=code), "line s.py:7")
+    assert [text for text in found if "error=" in text] == [
+        "line[s.py:7][batch=0]#2 -> fail(error=OSError)",
+        "line[s.py:7][batch=0]#2 -> fail(error=psycopg.errors.DeadlockDetected)",
+        "line[s.py:7][batch=0]#2 -> fail(error=OSError, after=true)",
     ]
 
 
