@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceproof.harness.certification.certificate import Certificate
-from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import stored_certificate
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import reference_sinks
 from rich.console import Console

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from ...documents import DocumentError, read_document, write_document
 from ..errors import UsageError
 from ..session import EnvironmentOptions, Request
-from .certify import Wanted
+from .wanted import Wanted
 
 SETTINGS = "settings.json"
 

@@ -10,12 +10,12 @@ from typing import Annotated
 from cyclopts import App, Group, Parameter
 
 from ..certification.certificate import Certificate, certificate_text
-from ..certification.certify import Wanted
 from ..certification.certify import certify as run_sweep
 from ..certification.points import Profile
 from ..certification.roles import check_batch
 from ..certification.settings import Settings, load_settings, save_settings
 from ..certification.space import check_points
+from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError

@@ -14,7 +14,8 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from ..certification.certificate import Certificate, certificate_as_json
-from ..certification.certify import Wanted, certify
+from ..certification.certify import certify
+from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.side_by_side import side_by_side
 from ..console.sweep import SweepReport

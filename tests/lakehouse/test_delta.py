@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from onceproof.assertions import Workload
-from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.session import Request, Session
 
 HERE = Path(__file__).parent

@@ -12,9 +12,10 @@ import pytest
 from command import Command
 from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import Certificate
-from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.certification.results import RESULTS
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.runtime.waiting import NotYet, wait_for
 from onceproof.harness.session import Request, Session
 from trials import line_of, long

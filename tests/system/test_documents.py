@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import CERTIFICATE, certificate_as_json
-from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.record import TRIAL, trial_as_json
 from onceproof.harness.trial.spec import TrialResult

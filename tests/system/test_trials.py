@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 
 import pytest
-from onceproof.harness.certification.certify import Wanted, certify
+from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import find_sink
 from trials import (

@@ -1,0 +1,47 @@
+"""What a sweep's space is computed from, for one sink in one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
+from ...faults.handlers import calls_at, errors_in, states_a_fact
+from ..session import Request, Session, refusal
+from ..sinks import find_sink, shape
+from .points import CRASH, KILL, STEPS_ONLY, Code, Question
+from .space import names_code
+from .trace import Event, Line
+from .traced import REPLAY, Trace, traced
+from .wanted import Wanted
+
+
+def question_of(
+    session: Session, request: Request, directory: Path, wanted: Wanted, roles: Mapping[str, int], trace: Trace
+) -> Question:
+    sink = find_sink(request.sink)
+    replay: Sequence[Event] = ()
+    if wanted.profile not in STEPS_ONLY and names_code(wanted.points):
+        crashes = [Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in roles.values()]
+        plan = format_plan(Plan(tuple(crashes)))
+        replay = traced(session, replace(request, plan=plan), directory, REPLAY)[1].journal
+
+    def caught(lines: Sequence[Line], facts: bool) -> list[str]:
+        names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)
+        return [name for name in names if states_a_fact(name, sink.parent) is facts]
+
+    return Question(
+        trace=trace.journal,
+        roles=roles,
+        refusal=lambda plan: refusal(plan, sink, session.options),
+        replay=replay,
+        profile=wanted.profile,
+        phases=frozenset(phase.name for phase, _ in phases_of(shape(sink))),
+        required=required_steps(shape(sink)),
+        code=Code(
+            errors=lambda lines: caught(lines, False),
+            facts=lambda lines: caught(lines, True),
+            calls=lambda line: calls_at(sink.parent / line.file, line.line),
+        ),
+    )
