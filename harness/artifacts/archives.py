@@ -109,7 +109,8 @@ def training_broker(artifacts: Artifacts, java: Java, dump: Path | None = None) 
         properties = directory / "server.properties"
         properties.write_text(_server_properties(directory, client, controller))
         (directory / "log4j2.properties").write_text(LOG4J)
-        command = broker_command(artifacts, java, f"-Dlog4j2.configurationFile={directory}/log4j2.properties")
+        options = [f"-Dlog4j2.configurationFile={directory}/log4j2.properties", f"-Djava.io.tmpdir={directory}"]
+        command = broker_command(artifacts, java, *options)
         identity = str(uuid.uuid4())
         _run([*command, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(properties)])
         archiving = [f"-XX:ArchiveClassesAtExit={dump}"] if dump else []
