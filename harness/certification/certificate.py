@@ -29,9 +29,6 @@ class Coverage(BaseModel):
     points: int = Field(ge=0, description="points that were to be run")
     run: int = Field(ge=0, description="points that have a verdict")
     landed: int = Field(ge=0, description="points at which every fault's effect was confirmed")
-    whole: bool = Field(
-        default=True, description="whether the points include what only recoveries ran, which other points' trials show"
-    )
 
 
 class Certificate(BaseModel):

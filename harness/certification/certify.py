@@ -155,7 +155,7 @@ class _SweepState:
         by_plan = {result.plan: result for result in found}
         swept = {point.at for point in self.asked.points if isinstance(point.at, Line)}
         left_out = unswept(find_sink(self.request.sink), lines_in(self.trace.journal) | swept)
-        scope = scope_of(self.space, self.asked, by_plan, self.roles, left_out)
+        scope = scope_of(self.space, self.asked, by_plan, self.roles, left_out, self.whole)
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)
         document = self.trace.document
@@ -173,7 +173,6 @@ class _SweepState:
                 points=len(self.asked.points),
                 run=len(found),
                 landed=sum(result.landed for result in found),
-                whole=self.whole,
             ),
             scope=scope,
             anomalies=anomalies_of(trials),

@@ -35,7 +35,7 @@ def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     trials: Sequence[Judged] = [reference, *points]
     coverage = certificate.coverage
     complete = (
-        coverage.whole
+        certificate.scope.whole
         and coverage.run == coverage.points > 0
         and not any(cell.status == "not reached" and not cell.points for cell in certificate.scope.cells)
     )

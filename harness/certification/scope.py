@@ -43,6 +43,9 @@ class Scope(BaseModel):
     roles: dict[str, int]
     cells: list[Cell]
     unswept: list[str] = []
+    whole: bool = Field(
+        default=True, description="whether the points include what only recoveries ran, which other points' trials show"
+    )
 
 
 def scope_of(
@@ -51,6 +54,7 @@ def scope_of(
     results: Mapping[str, PointResult],
     roles: Mapping[str, int],
     unswept: Sequence[str] = (),
+    whole: bool = True,
 ) -> Scope:
     """``space`` is all that the profile has, ``asked`` what --points chose of it, ``results`` by the plan's text."""
     chosen = {point.text for point in asked.points}
@@ -67,7 +71,13 @@ def scope_of(
     ]  # fmt: skip
     cells += [_gap(gap, "not reached") for gap in space.unreached]
     cells += [_gap(gap, "not possible here") for gap in space.impossible]
-    return Scope(summary=_summary(asked, results, roles, cells), roles=dict(roles), cells=cells, unswept=list(unswept))
+    return Scope(
+        summary=_summary(asked, results, roles, cells),
+        roles=dict(roles),
+        cells=cells,
+        unswept=list(unswept),
+        whole=whole,
+    )
 
 
 def _status(result: PointResult | None) -> Status:

@@ -512,7 +512,8 @@ def test_a_python_data_source_reports_its_commit_lines_and_the_worker_of_each_ta
         (batch, line) for batch in range(BATCHES) for line in (first, first + 1)
     ]
     assert {point["role"] for point in commits} == {"python-sink"}
-    assert not [point for point in lines if point["function"] == "write"], "lines in executors' workers are silent"
+    writes = [point for point in lines if point["function"] == "write"]
+    assert {(point["batch"], point["role"]) for point in writes} == {(b, "python-worker") for b in range(BATCHES)}
     workers = {(hello["process"], hello["role"]) for hello in journal.named("probe.hello")}
     tasks = journal.points("task.worker")
     assert len(tasks) == 2 * BATCHES
