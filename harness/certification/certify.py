@@ -113,7 +113,7 @@ def _struck(state: _SweepState) -> Iterator[tuple[SweepPoint, Sequence[Event]]]:
         result = state.store.get(point.text)
         if result is None or not result.reached or not shows_a_recovery(point):
             continue
-        place = state.directory / Path(result.run_directory).name
+        place = result.place(state.directory)
         if last is None or last[0] != place:
             last = place, read_journal(place)
         yield point, last[1]

@@ -66,7 +66,7 @@ class Engine:
         self._number = 0
 
     def run(self, packs: Sequence[Pack], parallel: int) -> bool:
-        """Whether all points have a result, or the sweep was ended early. Raises KeyboardInterrupt as it comes."""
+        """Whether all points have a result: not if the sweep was ended early. Raises KeyboardInterrupt as it comes."""
         shared, own = ([pack for pack in packs if pack.exclusive is exclusive] for exclusive in (False, True))
         return self._run(shared, parallel) and self._run(own, 1)
 

@@ -17,6 +17,7 @@ def lines(question: Question) -> Iterator[SweepPoint]:
     """Each line's first and last execution, by kill and by fail, the roles taken in turn; in a full sweep every
     execution in every role."""
     batches = {role: callers_by_line(executions(question.trace, batch)) for role, batch in question.roles.items()}
+    killed = {role: _killed(question, batch) for role, batch in question.roles.items()}
     turn = 0
     for line in sorted({line for of_role in batches.values() for line in of_role}):
         where = {role: of_role[line] for role, of_role in batches.items() if line in of_role}
@@ -27,7 +28,7 @@ def lines(question: Question) -> Iterator[SweepPoint]:
                         yield line_point(line, nth, len(callers), action, role, question.roles[role])
             continue
         struck = set()
-        for action, at in (*_first(question.code, line, where), *_last(question, line, where)):
+        for action, at in (*_first(question.code, line, where), *_last(question.code, line, where, killed)):
             role = list(at)[turn % len(at)]
             turn += 1
             point = line_point(line, at[role], len(where[role]), action, role, question.roles[role])
@@ -40,7 +41,7 @@ def facts(question: Question) -> Iterator[Gap]:
     """Exceptions that are caught at a line, and that state a fact which would not be true."""
     for role, batch in question.roles.items():
         for line, callers in callers_by_line(executions(question.trace, batch)).items():
-            for error in dict.fromkeys(name for above in callers for name in question.code.facts([line, *above])):
+            for error in caught(line, callers, question.code.facts):
                 yield Gap(line, format_action(Action("fail", None, {"error": error})), role, FACT)
 
 
@@ -64,21 +65,27 @@ def _first(code: Code, line: Line, where: Where) -> Iterator[tuple[Action, At]]:
         yield action, at or first
 
 
-def _last(question: Question, line: Line, where: Where) -> Iterator[tuple[Action, At]]:
-    last = {role: len(callers) for role, callers in where.items() if _is_repeated(question, line, role)}
+def _last(
+    code: Code, line: Line, where: Where, killed: Mapping[str, Mapping[Line, int] | None]
+) -> Iterator[tuple[Action, At]]:
+    """A line's last execution where it runs several times, and equally often in both traces: a thread of the sink's own
+    may run it more or less often, and then nothing is the last time."""
+    last = {
+        role: len(callers)
+        for role, callers in where.items()
+        if len(callers) > 1 and ((counts := killed[role]) is None or counts.get(line) == len(callers))
+    }
     if last:
         yield KILL, last
-        errors = {role: [*question.code.errors([line, *where[role][-1]])][:1] for role in last}
+        errors = {role: [*code.errors([line, *where[role][-1]])][:1] for role in last}
         error = next(iter(errors.values()))
-        yield _fails(question.code, line, error)[0], {role: nth for role, nth in last.items() if errors[role] == error}
+        yield _fails(code, line, error)[0], {role: nth for role, nth in last.items() if errors[role] == error}
 
 
-def _is_repeated(question: Question, line: Line, role: str) -> bool:
-    """Whether the line runs several times in the batch, and equally often in each trace: a thread of the sink's own may
-    run it more or less often, and then nothing is the last time."""
-    batch = question.roles[role]
-    count, runs = executed(question.trace, batch).lines[line], runs_of(question.replay, batch)
-    return count > 1 and (not runs or executed(question.replay, batch, runs[0]).lines.get(line) == count)
+def _killed(question: Question, batch: int) -> Mapping[Line, int] | None:
+    """How often each line ran in the batch before the traced replay's crash; None where no replay was traced."""
+    runs = runs_of(question.replay, batch)
+    return executed(question.replay, batch, runs[0]).lines if runs else None
 
 
 def _line_actions(code: Code, lines: Sequence[Line], *, everything: bool) -> list[Action]:

@@ -40,12 +40,13 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
     """The points that the journals of struck ones show: at each line to which a new way leads after a driver's death,
     and at each new line after an error."""
     known = _known(question)
+    lines = {line for _, line in known}
     found: dict[tuple[bool, Way], list[_Second]] = {}
     for point, journal in struck:
         killed = point.plan.faults[0].actions == (KILL,)
         for second in _seconds(point, journal, known):
             way = second.way if killed else (None, second.way[1])
-            if killed or way[1] not in {line for _, line in known}:
+            if killed or way[1] not in lines:
                 found.setdefault((killed, way), []).append(second)
     for seconds in found.values():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))

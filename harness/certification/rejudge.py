@@ -60,7 +60,7 @@ class _Runs:
         self._last: tuple[Path, Evidence, Verdict] | None = None
 
     def of(self, trial: Judged) -> tuple[Evidence, Verdict]:
-        place = self._directory / Path(trial.run_directory).name  # also where the sweep's has been moved
+        place = trial.place(self._directory)
         if self._last is None or self._last[0] != place:
             evidence = load(place)
             self._last = place, evidence, judge(evidence)

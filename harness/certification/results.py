@@ -41,6 +41,10 @@ class Judged(BaseModel):
     seconds: float = Field(ge=0)
     run_directory: str
 
+    def place(self, directory: Path) -> Path:
+        """Its run directory in that of the sweep, also where this has been moved."""
+        return directory / Path(self.run_directory).name
+
 
 class PointResult(Judged):
     """A point with its verdict."""
