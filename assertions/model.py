@@ -58,8 +58,8 @@ class Expectation:
     """What must come out: ``sql``, a SELECT of DuckDB over the table ``input`` (see :mod:`.truth`), and ``key``, the
     columns that tell the rows of its result apart.
 
-    ``latest`` and ``order`` are a sink's KEY and ORDER: it keeps one version of each key, the last arrival or the one
-    with the greatest ``order``.
+    ``latest``: the columns by which a sink keeps one version of each key, its own KEY or the job's: the last arrival,
+    or the one with the greatest ``order``.
     """
 
     sql: str = "SELECT * FROM input"

@@ -8,27 +8,33 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ..assertions import Expectation, ExpectationError, Workload, check_expectation
+from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
 from .errors import SinkError, UsageError
 from .sinks import JOBS, Sink
 
 REFERENCE = JOBS / "passthrough.py"
 
-KEY_LINE = re.compile(r"--\s*key:(.*)", re.IGNORECASE)
-"""The line of an expectation that names the columns which tell its rows apart."""
+HEAD_LINE = re.compile(r"--\s*(key|unique):(.*)", re.IGNORECASE)
+"""A line at the head of an expectation that names columns: those of the key, those that tell its rows apart."""
+
+TYPE_NAMES = {pa.int64(): "bigint", pa.float64(): "double", pa.timestamp("us"): "timestamp", pa.string(): "text"}
+"""The types of a truth's columns, as sinks and documents call them."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job's file, the file of its expectation with the text that it had, and the key of the rows that come out.
+    """A job's file, and the file of its expectation with the text that it had.
 
-    The file takes the same arguments as jobs/passthrough.py.
+    The file takes the same arguments as jobs/passthrough.py. ``key``: the columns by which an upsert keeps the newest
+    row; ``unique``: those that tell all rows apart that are handed to the sink. They differ where a job hands over
+    several versions of a row, as an aggregation in update mode does.
     """
 
     path: Path
     expectation_path: Path
     sql: str
     key: tuple[str, ...]
+    unique: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -36,7 +42,16 @@ class Job:
 
     def expectation(self, sink: Sink | None = None) -> Expectation:
         """What must come out of the job, and what of it ``sink`` keeps."""
-        return Expectation(self.sql, self.key, sink.key if sink else None, sink.order if sink else None)
+        return Expectation(self.sql, self.unique, self._latest(sink), sink.order if sink else None)
+
+    def _latest(self, sink: Sink | None) -> tuple[str, ...] | None:
+        if sink is None or not sink.upsert:
+            return sink.key if sink else None
+        return None if self.key == self.unique else self.key
+
+    def columns(self) -> dict[str, str]:
+        """The columns of the rows that are handed to the sink, in their order, with their types by TYPE_NAMES."""
+        return {field.name: TYPE_NAMES[field.type] for field in truth_schema(self.expectation())}
 
 
 def reference_jobs() -> list[Path]:
@@ -69,18 +84,27 @@ def find_job(job: str | None = None, expect: str | None = None) -> Job:
         sql = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"expectation {file} cannot be read: {error}") from error
-    return Job(path.resolve(), file.resolve(), sql, key_of(sql))
+    key, unique = keys_of(sql)
+    return Job(path.resolve(), file.resolve(), sql, key, unique)
 
 
-def key_of(sql: str) -> tuple[str, ...]:
-    """The columns of the line ``-- key: a, b`` at the head of an expectation; without it, the id.
+def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of the lines ``-- key:`` and ``-- unique:`` at the head of an expectation. Without the first line it
+    is the id, without the second one the key.
 
-    >>> key_of("-- key: customer, day\\nSELECT ...")
-    ('customer', 'day')
+    >>> keys_of("-- key: customer, day\\nSELECT ...")
+    (('customer', 'day'), ('customer', 'day'))
+    >>> keys_of("-- key: word\\n-- unique: word, count\\nSELECT ...")
+    (('word',), ('word', 'count'))
     """
-    found = KEY_LINE.match(sql.lstrip())
-    named = tuple(name.strip() for name in found[1].split(",") if name.strip()) if found else ()
-    return named or ("id",)
+    named: dict[str, tuple[str, ...]] = {}
+    for line in sql.lstrip().splitlines():
+        if not line.startswith("--"):
+            break
+        if found := HEAD_LINE.match(line):
+            named[found[1].lower()] = tuple(name.strip() for name in found[2].split(",") if name.strip())
+    key = named.get("key") or ("id",)
+    return key, named.get("unique") or key
 
 
 def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Schema:
@@ -92,12 +116,24 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
         schema = check_expectation(job.expectation(), workload)
     except ExpectationError as error:
         raise UsageError(f"{job.expectation_path}: {error}") from error
-    if sink is None or sink.key is None:
+    if sink is None:
+        return schema
+    _check_fit(job, schema, sink)
+    if job.expectation(sink).latest is None:
         return schema
     try:
         return check_expectation(job.expectation(sink), workload)
     except ExpectationError as error:
         raise SinkError(f"sink {sink.path.name}: {error}") from error
+
+
+def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
+    """SinkError unless the sink can hold the job's rows, as far as it says which ones it can."""
+    if sink.columns is not None and set(sink.columns) != set(schema.names):
+        raise SinkError(
+            f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (COLUMNS), but job {job.name} gives rows "
+            f"of {', '.join(schema.names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
+        )
 
 
 def _problem(path: Path) -> str:

@@ -82,6 +82,8 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "services": list(services) if isinstance(services, (tuple, list, set, frozenset)) else services,
         "key": _plain_tuple(getattr(module, "KEY", None)),
         "order": plain(getattr(module, "ORDER", None)),
+        "upsert": plain(getattr(module, "UPSERT", False)),
+        "columns": _plain_tuple(getattr(module, "COLUMNS", None)),
         "atomic": plain(getattr(module, "ATOMIC", False)),
         "settle": plain(getattr(module, "SETTLE", 0.0)),
         "functions": [name for name in functions if callable(getattr(module, name, None))],

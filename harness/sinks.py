@@ -29,6 +29,7 @@ class Sink:
     """A sink file that was loaded once and found to be complete.
 
     ``key`` and ``order``: an upsert keeps one row of each key, the last arrival or the one with the greatest ``order``.
+    ``upsert``: it does so by the job's key. ``columns``: it holds rows with these columns only; None: with any.
     ``atomic``: a reader never sees part of a batch. ``settle``: seconds that the target needs to show what was written.
     """
 
@@ -39,6 +40,8 @@ class Sink:
     shape: SinkShape
     key: tuple[str, ...] | None = None
     order: str | None = None
+    upsert: bool = False
+    columns: tuple[str, ...] | None = None
     atomic: bool = False
     settle: float = 0.0
 
@@ -96,7 +99,10 @@ class SinkProcess:
         facts = shape(self._path)
         found = self._ask("describe", None, "while it was imported")
         services = _services(self._path, found["services"])
-        key = _key(self._path, found["key"])
+        key = _columns(self._path, "KEY", found["key"])
+        upsert = _flag(self._path, "UPSERT", found["upsert"])
+        if upsert and key is not None:
+            raise SinkError(f"sink {self._path.name} has both UPSERT and a KEY of its own: keep one of them")
         return Sink(
             path=self._path,
             guarantee=_guarantee(self._path, found["guarantee"]),
@@ -104,8 +110,10 @@ class SinkProcess:
             functions=_functions(self._path, found["functions"], services),
             shape=facts,
             key=key,
-            order=_order(self._path, found["order"], key),
-            atomic=_atomic(self._path, found["atomic"]),
+            order=_order(self._path, found["order"], key, upsert),
+            upsert=upsert,
+            columns=_columns(self._path, "COLUMNS", found["columns"]),
+            atomic=_flag(self._path, "ATOMIC", found["atomic"]),
             settle=_settle(self._path, found["settle"]),
         )
 
@@ -218,34 +226,35 @@ def _services(path: Path, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _key(path: Path, value: object) -> tuple[str, ...] | None:
+def _columns(path: Path, word: str, value: object) -> tuple[str, ...] | None:
+    """The columns that a sink's KEY or COLUMNS names."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise SinkError(f'sink {path.name}: KEY = {value!r} is not a tuple of columns: write KEY = ("key",)')
+        raise SinkError(f'sink {path.name}: {word} = {value!r} is not a tuple of columns: write {word} = ("key",)')
     for column in value:
         if not isinstance(column, str):
-            raise SinkError(f'sink {path.name}: {column!r} in KEY is not a column name: write KEY = ("key",)')
+            raise SinkError(f'sink {path.name}: {column!r} in {word} is not a column name: write {word} = ("key",)')
     if len(set(value)) < len(value):
-        raise SinkError(f"sink {path.name}: KEY = {tuple(value)!r} names a column twice: name each once")
+        raise SinkError(f"sink {path.name}: {word} = {tuple(value)!r} names a column twice: name each once")
     return tuple(value)
 
 
-def _order(path: Path, value: object, key: tuple[str, ...] | None) -> str | None:
+def _order(path: Path, value: object, key: tuple[str, ...] | None, upsert: bool) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
         raise SinkError(f'sink {path.name}: ORDER = {value!r} is not a column name: write ORDER = "event_time"')
-    if key is None:
+    if key is None and not upsert:
         raise SinkError(f'sink {path.name}: ORDER = {value!r} needs a KEY: add KEY = ("key",), or remove ORDER')
-    if value in key:
+    if value in (key or ()):
         raise SinkError(f"sink {path.name}: ORDER = {value!r} is a column of KEY: all rows of a key are equal in it")
     return value
 
 
-def _atomic(path: Path, value: object) -> bool:
+def _flag(path: Path, word: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise SinkError(f"sink {path.name}: ATOMIC = {value!r} is neither True nor False: write ATOMIC = True")
+        raise SinkError(f"sink {path.name}: {word} = {value!r} is neither True nor False: write {word} = True")
     return value
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..environments.base import Environment, Side
 from ..errors import ObservationError
+from ..jobs import Job
 from ..kafka_topics import create_topics, delete_topics, end_offsets
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
@@ -43,7 +44,7 @@ def input_committed(resources: Resources) -> bool:
     return checkpoint.end_offsets(resources.checkpoint, committed[-1]) == end_offsets(resources.kafka, resources.source)
 
 
-def arrange(sink: Sink, partitions: int, environment: Environment) -> Resources:
+def arrange(sink: Sink, job: Job, partitions: int, environment: Environment) -> Resources:
     """Make what the trial needs, empty; :meth:`Targets.drop` removes a target, :meth:`Resources.drop_source` the source
     topic. Raises ObservationError."""
     name = f"t{secrets.token_hex(5)}"
@@ -65,5 +66,10 @@ def arrange(sink: Sink, partitions: int, environment: Environment) -> Resources:
         kafka=kafka,
         checkpoint=place,
         targets=made,
-        namespaces={side: {"name": name, **fields[side], "checkpoint": str(place)} for side in SIDES},
+        namespaces={side: {"name": name, **fields[side], "checkpoint": str(place), **_rows_of(job)} for side in SIDES},
     )
+
+
+def _rows_of(job: Job) -> dict[str, Any]:
+    """What the sink's ``target`` says of the rows that it gets: ``columns`` with their types, and the job's ``key``."""
+    return {"columns": job.columns(), "key": list(job.key)}

@@ -140,7 +140,7 @@ class _Trial:
     def _arrange(self) -> _Arranged:
         spec = self.spec
         with self.watch.stage("arrange"):
-            resources = arrange(spec.sink, spec.workload.partitions, self.environment)
+            resources = arrange(spec.sink, spec.job, spec.workload.partitions, self.environment)
             self._at_end("the trial's source topic was not removed", resources.drop_source)
             for kind in resources.targets.kinds:
                 self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, Row
 GUARANTEE = "exactly-once"
 FLAW = ("duplicated",)
 SERVICES = ("postgres",)
+COLUMNS = ("id", "key", "value", "event_time", "payload")
 
 CHUNK = 50
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import struct, to_json
+from pyspark.sql.functions import concat_ws, struct, to_json
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "at-least-once"
@@ -16,7 +16,7 @@ SERVICES = ("kafka",)
 
 
 def transform(df: DataFrame, target: SimpleNamespace) -> DataFrame:
-    return df.select("key", to_json(struct("*")).alias("value"))
+    return df.select(concat_ws("|", *target.key).alias("key"), to_json(struct("*")).alias("value"))
 
 
 def attach(stream: DataStreamWriter, target: SimpleNamespace) -> DataStreamWriter:

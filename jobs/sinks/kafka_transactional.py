@@ -39,7 +39,7 @@ from kafka.protocol.producer import EndTxnRequest
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
-from pyspark.sql.functions import struct, to_json
+from pyspark.sql.functions import concat_ws, struct, to_json
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
@@ -58,7 +58,7 @@ Answer = TypeVar("Answer")
 
 
 def transform(df: DataFrame, target: SimpleNamespace) -> DataFrame:
-    return df.select("key", to_json(struct("*")).alias("value"))
+    return df.select(concat_ws("|", *target.key).alias("key"), to_json(struct("*")).alias("value"))
 
 
 def attach(stream: DataStreamWriter, target: SimpleNamespace) -> DataStreamWriter:

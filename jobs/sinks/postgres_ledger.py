@@ -17,21 +17,18 @@ from pyspark.sql import DataFrame
 GUARANTEE = "exactly-once"
 SERVICES = ("postgres",)
 
-TABLES = """
-    CREATE TABLE events (id bigint, key text, value double precision, event_time timestamptz, payload text);
-    CREATE TABLE ledger (query text, batch bigint, PRIMARY KEY (query, batch))
-"""
+TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}
+
+LEDGER = "CREATE TABLE ledger (query text, batch bigint, PRIMARY KEY (query, batch))"
 # A second writer of the same batch waits here until the first has committed or rolled back.
 RECORD = "INSERT INTO ledger (query, batch) VALUES (%s, %s) ON CONFLICT DO NOTHING"
-INSERT = """
-    INSERT INTO events (id, key, value, event_time, payload)
-    VALUES (%(id)s, %(key)s, %(value)s, %(event_time)s, %(payload)s)
-"""
 
 
 def prepare(target: SimpleNamespace) -> None:
+    columns = ", ".join(f"{name} {TYPES[kind]}" for name, kind in target.columns.items())
     with psycopg.connect(target.postgres) as connection:
-        connection.execute(TABLES)
+        connection.execute(f"CREATE TABLE events ({columns})")
+        connection.execute(LEDGER)
 
 
 def write_batch(df: DataFrame, batch_id: int, target: SimpleNamespace) -> None:
@@ -40,7 +37,12 @@ def write_batch(df: DataFrame, batch_id: int, target: SimpleNamespace) -> None:
     with psycopg.connect(target.postgres) as connection, connection.cursor() as cursor:
         cursor.execute(RECORD, (query, batch_id))
         if cursor.rowcount == 1:
-            cursor.executemany(INSERT, rows)
+            cursor.executemany(insert(target), rows)
+
+
+def insert(target: SimpleNamespace) -> str:
+    names = list(target.columns)
+    return f"INSERT INTO events ({', '.join(names)}) VALUES ({', '.join(f'%({name})s' for name in names)})"
 
 
 def read(target: SimpleNamespace) -> list[dict[str, Any]]:

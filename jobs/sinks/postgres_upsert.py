@@ -1,4 +1,4 @@
-"""Rows keyed by their id: writing a batch again overwrites each row with itself. Exactly-once by idempotence.
+"""Rows keyed by the job's key: writing a batch again overwrites each row with itself. Exactly-once by idempotence.
 
 It holds as long as a replay computes the same rows. One transaction a batch keeps readers from seeing half of it.
 """
@@ -14,30 +14,32 @@ from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
 SERVICES = ("postgres",)
+UPSERT = True
 
-TABLE = """
-    CREATE TABLE events (
-        id bigint PRIMARY KEY, key text NOT NULL, value double precision NOT NULL,
-        event_time timestamptz NOT NULL, payload text NOT NULL
-    )
-"""
-UPSERT = """
-    INSERT INTO events (id, key, value, event_time, payload)
-    VALUES (%(id)s, %(key)s, %(value)s, %(event_time)s, %(payload)s)
-    ON CONFLICT (id) DO UPDATE
-    SET key = excluded.key, value = excluded.value, event_time = excluded.event_time, payload = excluded.payload
-"""
+TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}
 
 
 def prepare(target: SimpleNamespace) -> None:
+    columns = ", ".join(f"{name} {TYPES[kind]} NOT NULL" for name, kind in target.columns.items())
     with psycopg.connect(target.postgres) as connection:
-        connection.execute(TABLE)
+        connection.execute(f"CREATE TABLE events ({columns}, PRIMARY KEY ({', '.join(target.key)}))")
 
 
 def write_batch(df: DataFrame, batch_id: int, target: SimpleNamespace) -> None:
     rows = df.toArrow().to_pylist()
+    statement = upsert(target)
     with psycopg.connect(target.postgres) as connection, connection.cursor() as cursor:
-        cursor.executemany(UPSERT, rows)
+        cursor.executemany(statement, rows)
+
+
+def upsert(target: SimpleNamespace) -> str:
+    names = list(target.columns)
+    values = ", ".join(f"%({name})s" for name in names)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names)
+    return (
+        f"INSERT INTO events ({', '.join(names)}) VALUES ({values}) "
+        f"ON CONFLICT ({', '.join(target.key)}) DO UPDATE SET {changes}"
+    )
 
 
 def read(target: SimpleNamespace) -> list[dict[str, Any]]:

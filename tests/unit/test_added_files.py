@@ -286,7 +286,7 @@ settle.input_committed = lambda resources: True
 with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process:
     sink = process.describe()
     print(sink.services, services_of(sink.services))
-    resources = arrange.arrange(sink, 3, Environment())
+    resources = arrange.arrange(sink, find_job(), 3, Environment())
     target = resources.namespaces["job"]
     print(target["sqlite"] == str(here / target["name"] / "rows.sqlite"), target["kafka"])
     process.call("prepare", resources.namespaces["harness"])

@@ -12,6 +12,7 @@ import pytest
 from onceproof.faults import Rendezvous
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.errors import ObservationError
+from onceproof.harness.jobs import find_job
 from onceproof.harness.targets import kafka
 from onceproof.harness.trial import arrange, trial
 from onceproof.harness.trial.journal import Journal
@@ -66,7 +67,7 @@ SINK: Any = SimpleNamespace(services=("kafka",), functions={"write_batch"})
 @pytest.fixture
 def begun(brokers: Brokers, tmp_path: Path) -> Iterator[trial._Trial]:
     """A trial whose resources are arranged; it ends with its stack."""
-    spec: Any = SimpleNamespace(sink=SINK, workload=SimpleNamespace(partitions=3))
+    spec: Any = SimpleNamespace(sink=SINK, job=find_job(), workload=SimpleNamespace(partitions=3))
     environment: Any = Place(tmp_path)
     process: Any = None
     with Journal(tmp_path / "journal.jsonl") as journal, ExitStack() as stack:
@@ -100,5 +101,5 @@ def test_a_trial_whose_target_cannot_be_made_leaves_no_source_behind(
     monkeypatch.setattr(kafka, "create_topics", refused)
     environment: Any = Place(tmp_path)
     with pytest.raises(ObservationError, match="no leader in time"):
-        arrange.arrange(SINK, 3, environment)
+        arrange.arrange(SINK, find_job(), 3, environment)
     assert brokers.topics == []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import shape_of
 from onceproof.harness.errors import SinkError, UsageError
-from onceproof.harness.jobs import REFERENCE, check_job, find_job, key_of
-from onceproof.harness.sinks import Sink, _atomic, _key, _order, _settle, find_sink
+from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
+from onceproof.harness.sinks import Sink, _columns, _flag, _order, _settle, find_sink
 
 SMALL = Workload(rows=12, batches=2)
 
@@ -46,10 +47,40 @@ def test_the_expectation_of_a_job_stands_next_to_it_unless_another_is_given(tmp_
         ("-- key: customer, day\nSELECT 1", ("customer", "day")),
         ("\n--KEY:key\nSELECT 1", ("key",)),
         ("-- the keys are ours\nSELECT 1", ("id",)),
+        ("SELECT 1\n-- key: key", ("id",)),
     ],
 )
 def test_the_first_line_of_an_expectation_may_name_its_key(sql: str, key: tuple[str, ...]) -> None:
-    assert key_of(sql) == key
+    assert keys_of(sql) == (key, key)
+
+
+def test_the_head_of_an_expectation_may_name_what_tells_versions_of_a_key_apart() -> None:
+    counts = "-- Words, with how often each came.\n-- key: word\n-- unique: word, count\nSELECT 1"
+    assert keys_of(counts) == (("word",), ("word", "count"))
+
+
+def test_an_upsert_keeps_the_newest_version_of_each_of_the_jobs_keys(tmp_path: Path) -> None:
+    (tmp_path / "counts.py").write_text("")
+    (tmp_path / "counts.sql").write_text(
+        "-- key: key\n-- unique: key, batch_number\n"
+        "SELECT key, batch, batch AS batch_number, count(*) AS n FROM input GROUP BY ALL"
+    )
+    counts = find_job(str(tmp_path / "counts.py"))
+    upsert = replace(sink(None), upsert=True)
+    assert counts.expectation(upsert).latest == ("key",)
+    assert counts.expectation(sink(None)).latest is None
+    assert find_job().expectation(upsert).latest is None, "no key comes twice"
+    assert check_job(counts, SMALL, upsert).names == ["key", "batch_number", "n"]
+    assert counts.columns() == {"key": "text", "batch_number": "bigint", "n": "bigint"}
+
+
+def test_a_sink_that_names_its_columns_holds_rows_with_these_only(tmp_path: Path) -> None:
+    (tmp_path / "counts.py").write_text("")
+    (tmp_path / "counts.sql").write_text("-- key: key\nSELECT key, count(*) AS n FROM input GROUP BY key")
+    fixed = replace(sink(None), columns=("id", "key", "value", "event_time", "payload"))
+    assert check_job(find_job(), SMALL, fixed).names == ["id", "key", "value", "event_time", "payload"]
+    with pytest.raises(SinkError, match=r"holds rows of id, key, .* \(COLUMNS\), but job counts gives rows of key, n:"):
+        check_job(find_job(str(tmp_path / "counts.py")), SMALL, fixed)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +139,7 @@ HERE = Path("mine.py")
 )
 def test_a_key_that_is_no_tuple_of_columns_is_refused(value: object, why: str) -> None:
     with pytest.raises(SinkError, match=rf"^sink mine\.py: .*{why}"):
-        _key(HERE, value)
+        _columns(HERE, "KEY", value)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +152,7 @@ def test_a_key_that_is_no_tuple_of_columns_is_refused(value: object, why: str) -
 )
 def test_an_order_that_orders_nothing_is_refused(value: object, key: tuple[str, ...] | None, why: str) -> None:
     with pytest.raises(SinkError, match=f"^sink mine.py: {why}"):
-        _order(HERE, value, key)
+        _order(HERE, value, key, upsert=False)
 
 
 @pytest.mark.parametrize("value", [-1, "2", True, 601, float("nan"), None], ids=str)
@@ -131,9 +162,9 @@ def test_a_settle_that_is_no_time_is_refused(value: object) -> None:
 
 
 def test_atomic_is_true_or_false_and_settle_a_number_of_seconds() -> None:
-    assert (_atomic(HERE, True), _atomic(HERE, False), _settle(HERE, 2)) == (True, False, 2.0)
+    assert (_flag(HERE, "ATOMIC", True), _flag(HERE, "ATOMIC", False), _settle(HERE, 2)) == (True, False, 2.0)
     with pytest.raises(SinkError, match="ATOMIC = 'yes' is neither True nor False"):
-        _atomic(HERE, "yes")
+        _flag(HERE, "ATOMIC", "yes")
 
 
 def test_what_a_sink_keeps_by_key_is_read_from_its_file() -> None:
