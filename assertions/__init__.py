@@ -1,7 +1,7 @@
 """What was asked of a job, what a reader sees, and the verdict on the difference.
 
->>> from onceproof.assertions import Expectation, Workload, planned_input, truth
->>> truth(Expectation("SELECT * FROM input"), planned_input(Workload(seed=7))).num_rows
+>>> from onceproof.assertions import Expectation, Workload, planned, truth
+>>> truth(Expectation("SELECT * FROM input"), planned(Workload(seed=7))).num_rows
 901
 
 :func:`truth` computes the output that a job's expectation requires of its input, :func:`to_table` and
@@ -33,9 +33,11 @@ from .storage import JOURNAL, load, save
 from .truth import (
     INPUT_SCHEMA,
     ExpectationError,
+    JobInput,
     check_expectation,
     input_table,
-    planned_input,
+    job_input,
+    planned,
     truth,
     truth_schema,
     truth_until,
@@ -68,6 +70,7 @@ __all__ = [
     "Glimpse",
     "Guarantee",
     "GuaranteeName",
+    "JobInput",
     "Open",
     "Outcome",
     "OutcomeName",
@@ -84,9 +87,10 @@ __all__ = [
     "encode",
     "guarantee_of",
     "input_table",
+    "job_input",
     "judge",
     "load",
-    "planned_input",
+    "planned",
     "rows_of_json",
     "same_rows",
     "satisfies",

@@ -18,7 +18,7 @@ from .truth import truth_until as truth_of_batches
 
 def truth_until(evidence: Evidence, batch: int) -> pa.Table:
     """What a reader must see once ``batch`` is committed and no later one has begun; nothing below 0."""
-    return truth_of_batches(evidence.expectation, evidence.input, batch)
+    return truth_of_batches(evidence.expectation, evidence.given, batch)
 
 
 def newest(glimpse: Glimpse) -> int | None:
@@ -30,7 +30,7 @@ def newest(glimpse: Glimpse) -> int | None:
 def right_until(evidence: Evidence, batch: int) -> pa.Table:
     """Rows that a reader may get once ``batch`` is committed and no later one has begun: under a sink's ORDER there are
     more of them than in the truth, since among equals any is right."""
-    return right_versions_until(evidence.expectation, evidence.input, batch)
+    return right_versions_until(evidence.expectation, evidence.given, batch)
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from ..plans import Action, Fault, Point
 from ..requirements import Requirement, Step
 
 if TYPE_CHECKING:
+    from .truth import JobInput
     from .workload import Workload
 
 Event = Mapping[str, Any]
@@ -128,15 +129,15 @@ class Evidence:
     """All that a verdict is made of; stored in the run directory, so that it can be judged again.
 
     ``batches`` maps a batch id to ``{partition: (first offset, end offset)}`` from the checkpoint's offset log.
-    ``faults`` are the plan's, in order: text and what they require, see :class:`FaultRecord`. ``input`` is the table
-    that the expectation is computed over, and follows from ``workload``, ``acks`` and ``batches``; ``truth`` follows
-    from both. Readings have the columns of ``truth``.
+    ``faults`` are the plan's, in order: text and what they require, see :class:`FaultRecord`. ``given`` are
+    the tables that the expectation is computed over; they follow from ``workload``, ``acks``, ``batches`` and
+    ``watermarks``. ``truth`` follows from expectation and tables. Readings have the columns of ``truth``.
     """
 
     claim: Guarantee
     workload: Workload
     expectation: Expectation
-    input: pa.Table
+    given: JobInput
     truth: pa.Table
     acks: pa.Table
     batches: Mapping[int, Mapping[int, tuple[int, int]]]
@@ -152,6 +153,8 @@ class Evidence:
     """Whether the sink says that a reader never sees part of a batch."""
     readable: bool = False
     """Whether a run of the same sink without a fault could be read to its end."""
+    watermarks: Mapping[int, int] = field(default_factory=dict)
+    """The watermark of each planned batch, in milliseconds since 1970, from the checkpoint's offset log."""
     broken: Sequence[str] = ()
     """Parts of the environment that failed by themselves, one line each."""
     raw: Mapping[str, int] = field(default_factory=dict)

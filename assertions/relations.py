@@ -56,7 +56,7 @@ def other_columns(table: pa.Table, expectation: Expectation) -> list[str]:
 
 
 def _places_by_key(evidence: Evidence) -> pa.Table:
-    result = versions(evidence.expectation, evidence.input)
+    result = versions(evidence.expectation, evidence.given)
     types = {"partition": pa.int32(), "source_offset": pa.int64(), "batch": pa.int64()}
     nothing = {name: pa.nulls(result.num_rows, types[name]) for name in PROVENANCE if name not in result.column_names}
     for name, column in nothing.items():

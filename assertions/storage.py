@@ -28,7 +28,7 @@ from ..documents import file_digest, read_document
 from .model import ACK_SCHEMA, Evidence, Glimpse, Reading
 from .rows import same_rows
 from .stored_evidence import SAME, STORED_EVIDENCE, StoredEvidence, StoredGlimpse, stored
-from .truth import input_table, truth
+from .truth import input_table, job_input, truth
 
 EVIDENCE, INPUT, TRUTH = "evidence.json", "input.parquet", "truth.parquet"
 ACKS = "acks.parquet"
@@ -40,7 +40,7 @@ SUMS = "SHA256SUMS"
 
 def save(evidence: Evidence, directory: Path) -> None:
     """Keep ``evidence`` in ``directory``, which exists. The journal is only written if the trial has not done so."""
-    pq.write_table(evidence.input, directory / INPUT)
+    pq.write_table(evidence.given.input, directory / INPUT)
     pq.write_table(evidence.truth, directory / TRUTH)
     pq.write_table(evidence.acks, directory / ACKS)
     for number, reading in enumerate(evidence.readings, 1):
@@ -98,10 +98,11 @@ def _with_tables(found: StoredEvidence, directory: Path) -> Evidence:
     acks = _table(directory / ACKS, ACK_SCHEMA)
     read = input_table(found.workload, acks, found.batches)
     read = _as_computed(directory / INPUT, read, "the workload and the acknowledgements")
-    true_rows = _as_computed(directory / TRUTH, truth(found.expectation, read), "the expectation and the input")
+    given = job_input(read, found.watermarks)
+    true_rows = _as_computed(directory / TRUTH, truth(found.expectation, given), "the expectation and the input")
     schema = true_rows.schema
     return Evidence(
-        input=read,
+        given=given,
         truth=true_rows,
         acks=acks,
         journal=_journal(directory / JOURNAL),

@@ -55,6 +55,7 @@ class StoredEvidence(BaseModel):
     glimpses: tuple[StoredGlimpse, ...] = ()
     atomic: bool = False
     readable: bool = False
+    watermarks: dict[int, int] = {}
     broken: tuple[str, ...] = ()
     raw: dict[str, int] = {}
 

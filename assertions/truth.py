@@ -1,15 +1,21 @@
 """The ground truth: what a job's expectation, in SQL, makes of the input; computed by DuckDB, without Spark.
 
-The expectation is one SELECT over the table ``input``, which has the committed records, each once, with their place::
+The expectation is one SELECT over two tables. ``input`` has the committed records, each once, with their place::
 
     id bigint, key text, value double, event_time timestamp (UTC), payload text,
     partition int, source_offset bigint, batch bigint (null: the job has planned no batch with it)
+
+``batches`` has each batch that the job has planned, those without data included, with the watermark that it had by the
+checkpoint (``batchWatermarkMs`` of offsets/N, see OffsetSeqMetadata): rows are late by that of the batch before, and
+windows are closed by the batch's own. A job without a watermark has 1970 there::
+
+    batch bigint, watermark timestamp (UTC)
 
 The rows that must come out have the columns of its result but for the places (``partition``, ``source_offset``,
 ``batch``), which say where a row comes from, and in which order. All times are UTC.
 
 >>> from onceproof.assertions import Workload
->>> stored = planned_input(Workload(seed=7, rows=24))
+>>> stored = planned(Workload(seed=7, rows=24))
 >>> truth(Expectation("SELECT * FROM input WHERE partition = 1"), stored).column_names
 ['id', 'key', 'value', 'event_time', 'payload']
 >>> truth(Expectation("SELECT key, count(*) AS events FROM input GROUP BY key", key=("key",)), stored).column_names
@@ -19,6 +25,8 @@ The rows that must come out have the columns of its result but for the places (`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +37,8 @@ from .sql import equal, quoted, select
 from .workload import Workload, committed_rows
 
 INPUT_SCHEMA = pa.schema([*ROW_SCHEMA, ("partition", pa.int32()), ("source_offset", pa.int64()), ("batch", pa.int64())])
+
+WATERMARK_SCHEMA = pa.schema([("batch", pa.int64()), ("watermark", pa.timestamp("us"))])
 
 PROVENANCE = ("partition", "source_offset", "batch")
 
@@ -54,6 +64,24 @@ class ExpectationError(ValueError):
     """An expectation that gives no ground truth: one line naming what is wrong and the fix."""
 
 
+@dataclass(frozen=True)
+class JobInput:
+    """What a job was given: the tables ``input`` (INPUT_SCHEMA) and ``batches`` (WATERMARK_SCHEMA)."""
+
+    input: pa.Table
+    batches: pa.Table
+
+    def until(self, batch: int) -> JobInput:
+        """Of the batches up to this one, itself included."""
+        return JobInput(_until(self.input, batch), _until(self.batches, batch))
+
+
+def job_input(stored: pa.Table, watermarks: Mapping[int, int]) -> JobInput:
+    """``stored``: the table ``input``; ``watermarks``: those of the planned batches, in milliseconds since 1970."""
+    rows = [{"batch": batch, "watermark": _time(watermark)} for batch, watermark in sorted(watermarks.items())]
+    return JobInput(stored, pa.Table.from_pylist(rows, schema=WATERMARK_SCHEMA))
+
+
 def input_table(workload: Workload, acks: pa.Table, batches: Mapping[int, Mapping[int, tuple[int, int]]]) -> pa.Table:
     """The table ``input`` (INPUT_SCHEMA): the workload's committed rows where ``acks`` (ACK_SCHEMA) says that they lie.
 
@@ -63,36 +91,42 @@ def input_table(workload: Workload, acks: pa.Table, batches: Mapping[int, Mappin
     return found.cast(INPUT_SCHEMA).combine_chunks()
 
 
-def planned_input(workload: Workload) -> pa.Table:
-    """The input as it will be where nobody else writes to the topic and Spark cuts the batches as planned."""
-    return input_table(workload, workload.planned_acks(), workload.batch_bounds())
+def planned(workload: Workload) -> JobInput:
+    """What a job will be given where nobody else writes to the topic and Spark cuts the batches as planned.
+
+    The watermarks are those of a job that waits for no late event; a batch without data closes what is left open.
+    """
+    stored = input_table(workload, workload.planned_acks(), workload.batch_bounds())
+    last = max(workload.batch_bounds())
+    watermarks = {batch: _latest_event(_until(stored, batch - 1)) for batch in range(last + 2)}
+    return job_input(stored, watermarks)
 
 
-def truth(expectation: Expectation, stored: pa.Table) -> pa.Table:
-    """The rows that a reader must get, from the table ``stored`` (INPUT_SCHEMA).
+def truth(expectation: Expectation, given: JobInput) -> pa.Table:
+    """The rows that a reader must get of what the job was given.
 
     Columns are int64, double, timestamp (microseconds, UTC) and text. Under a sink's KEY only one version of each key
     is left: the last arrival by (batch, source_offset), or one of those with the greatest ORDER.
     Raises ExpectationError.
     """
-    found = versions(expectation, stored)
+    found = versions(expectation, given)
     if expectation.latest:
         found = select(_latest(expectation, found), versions=found)
     return found.select([name for name in found.column_names if name not in PROVENANCE])
 
 
-def truth_until(expectation: Expectation, stored: pa.Table, batch: int) -> pa.Table:
+def truth_until(expectation: Expectation, given: JobInput, batch: int) -> pa.Table:
     """The truth over the input of the batches up to ``batch``, itself included; below 0 there are none."""
-    return truth(expectation, _until(stored, batch))
+    return truth(expectation, given.until(batch))
 
 
-def versions(expectation: Expectation, stored: pa.Table) -> pa.Table:
+def versions(expectation: Expectation, given: JobInput) -> pa.Table:
     """All rows of the expectation's result, with the places that it has: without a sink's KEY those of the truth, else
     every version of each key. Raises ExpectationError."""
     import duckdb  # see sql.select
 
     try:
-        found = select(expectation.sql, input=stored)
+        found = select(expectation.sql, input=given.input, batches=given.batches)
     except duckdb.Error as error:
         raise ExpectationError(f"the expectation is no SQL that DuckDB runs: {_first_line(error)}") from None
     _check_columns(expectation, found.column_names)
@@ -101,13 +135,13 @@ def versions(expectation: Expectation, stored: pa.Table) -> pa.Table:
 
 def truth_schema(expectation: Expectation) -> pa.Schema:
     """The columns of the truth. Raises ExpectationError."""
-    return truth(expectation, INPUT_SCHEMA.empty_table()).schema
+    return truth(expectation, JobInput(INPUT_SCHEMA.empty_table(), WATERMARK_SCHEMA.empty_table())).schema
 
 
 def check_expectation(expectation: Expectation, workload: Workload) -> pa.Schema:
     """The columns of the truth; ExpectationError if it would not be one for ``workload``."""
-    stored = planned_input(workload)
-    found = versions(expectation, stored)
+    given = planned(workload)
+    found = versions(expectation, given)
     if not found.num_rows:
         raise ExpectationError("the expectation gives no row of this workload: nothing could be lost")
     for column in expectation.identity:
@@ -118,7 +152,7 @@ def check_expectation(expectation: Expectation, workload: Workload) -> pa.Schema
     _check_unique(found, expectation.key, UNIQUE_MEND)
     if expectation.latest and not expectation.order and "source_offset" not in found.column_names:
         _check_unique(found, (*expectation.latest, "batch"), ARRIVAL_MEND)
-    return truth(expectation, stored).schema
+    return truth(expectation, given).schema
 
 
 def _check_unique(found: pa.Table, names: Sequence[str], mend: str) -> None:
@@ -132,17 +166,17 @@ def _check_unique(found: pa.Table, names: Sequence[str], mend: str) -> None:
 
 def all_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
     """What any reader may have been right to get at some time: the truth, or under a sink's KEY all versions."""
-    return versions(evidence.expectation, evidence.input) if evidence.expectation.latest else truth_table
+    return versions(evidence.expectation, evidence.given) if evidence.expectation.latest else truth_table
 
 
 def right_versions(truth_table: pa.Table, evidence: Evidence) -> pa.Table:
     """What a reader may get now: the truth and, under a sink's ORDER, the other versions that are equal in it."""
-    return _with_equals(truth_table, evidence.expectation, evidence.input)
+    return _with_equals(truth_table, evidence.expectation, evidence.given)
 
 
-def right_versions_until(expectation: Expectation, stored: pa.Table, batch: int) -> pa.Table:
+def right_versions_until(expectation: Expectation, given: JobInput, batch: int) -> pa.Table:
     """What a reader may get once the batches up to ``batch`` are written, and no other."""
-    until = _until(stored, batch)
+    until = given.until(batch)
     return _with_equals(truth(expectation, until), expectation, until)
 
 
@@ -150,13 +184,13 @@ def _until(stored: pa.Table, batch: int) -> pa.Table:
     return stored.filter(pc.fill_null(pc.less_equal(stored["batch"], batch), False))
 
 
-def _with_equals(truth_table: pa.Table, expectation: Expectation, stored: pa.Table) -> pa.Table:
+def _with_equals(truth_table: pa.Table, expectation: Expectation, given: JobInput) -> pa.Table:
     if not expectation.latest or not expectation.order:
         return truth_table
     same = equal("v", "t", [*expectation.latest, expectation.order])
     names = ", ".join(f"v.{quoted(name)}" for name in truth_table.column_names)
     statement = f"SELECT {names} FROM versions v JOIN truth t ON {same}"
-    return select(statement, versions=versions(expectation, stored), truth=truth_table)
+    return select(statement, versions=versions(expectation, given), truth=truth_table)
 
 
 def _latest(expectation: Expectation, found: pa.Table) -> str:
@@ -222,3 +256,13 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _first_line(error: Exception) -> str:
     return " ".join(str(error).split("\n\n")[0].split())
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)
+
+
+def _latest_event(stored: pa.Table) -> int:
+    """In milliseconds since 1970; 0 where there is none."""
+    latest = pc.max(stored["event_time"]).as_py()
+    return int(latest.replace(tzinfo=UTC).timestamp() * 1000) if latest else 0

@@ -9,6 +9,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 
 def planned(checkpoint: Path) -> list[int]:
@@ -47,6 +48,19 @@ def batches(checkpoint: Path) -> dict[int, dict[int, tuple[int, int]]]:
         result[batch] = {partition: (before.get(partition, 0), end) for partition, end in ends.items()}
         before = ends
     return result
+
+
+def watermarks(checkpoint: Path) -> dict[int, int]:
+    """The watermark of each planned batch, in milliseconds since 1970 (OffsetSeqMetadata.batchWatermarkMs)."""
+    return {batch: _metadata(checkpoint, batch).get("batchWatermarkMs", 0) for batch in planned(checkpoint)}
+
+
+def _metadata(checkpoint: Path, batch: int) -> dict[str, Any]:
+    """The second line of offsets/N."""
+    found: dict[str, Any] = json.loads(
+        (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()[1]
+    )
+    return found
 
 
 def copy(checkpoint: Path, destination: Path) -> None:

@@ -20,6 +20,7 @@ from ...assertions import (
     Settlement,
     Verdict,
     input_table,
+    job_input,
     judge,
     save,
     truth,
@@ -174,15 +175,18 @@ class _Trial:
         with self.watch.stage("judge"):
             checkpoint.copy(resources.checkpoint, self.directory / "checkpoint")
             batches = checkpoint.batches(resources.checkpoint)
-            expectation, stored = spec.job.expectation(spec.sink), input_table(spec.workload, acks, batches)
+            watermarks = checkpoint.watermarks(resources.checkpoint)
+            expectation = spec.job.expectation(spec.sink)
+            given = job_input(input_table(spec.workload, acks, batches), watermarks)
             evidence = Evidence(
                 claim=spec.claim,
                 workload=spec.workload,
                 expectation=expectation,
-                input=stored,
-                truth=truth(expectation, stored),
+                given=given,
+                truth=truth(expectation, given),
                 acks=acks,
                 batches=batches,
+                watermarks=watermarks,
                 journal=self.journal.events(),
                 readings=settled.readings,
                 settlement=settled.settlement,

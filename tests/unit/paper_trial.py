@@ -14,13 +14,14 @@ from onceproof.assertions import (
     Expectation,
     FaultRecord,
     Guarantee,
+    JobInput,
     Open,
     Reading,
     Settlement,
     Verdict,
     Workload,
     judge,
-    planned_input,
+    planned,
     truth,
 )
 from onceproof.faults import parse
@@ -32,13 +33,17 @@ QUERY = "q"
 
 
 @cache
+def given() -> JobInput:
+    return planned(WORKLOAD)
+
+
 def stored_input() -> pa.Table:
-    return planned_input(WORKLOAD)
+    return given().input
 
 
 @cache
 def ground_truth(expectation: Expectation = PASSTHROUGH) -> pa.Table:
-    return truth(expectation, stored_input())
+    return truth(expectation, given())
 
 
 @cache
@@ -218,7 +223,7 @@ def evidence(
         claim=Guarantee(claim),
         workload=WORKLOAD,
         expectation=expectation,
-        input=stored_input(),
+        given=given(),
         truth=ground_truth(expectation),
         acks=acknowledgements(),
         batches=WORKLOAD.batch_bounds(),

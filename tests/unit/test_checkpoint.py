@@ -30,6 +30,13 @@ def test_batches_are_cut_by_the_offset_log(place: Path) -> None:
     }
 
 
+def test_the_watermark_of_a_batch_is_that_of_its_offsets(place: Path) -> None:
+    text = (place / "offsets" / "2").read_text()
+    (place / "offsets" / "2").write_text(text.replace('"batchWatermarkMs":0', '"batchWatermarkMs":1767225600000'))
+    (place / "offsets" / "1").write_text(text.replace('"batchWatermarkMs":0', '"batchTimestampMs":5'))
+    assert checkpoint.watermarks(place) == {0: 0, 1: 0, 2: 1_767_225_600_000}
+
+
 def test_planned_and_committed_batches_differ_by_what_was_not_finished(place: Path) -> None:
     assert (checkpoint.planned(place), checkpoint.committed(place)) == ([0, 1, 2], [0, 1])
 

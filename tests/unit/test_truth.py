@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,10 +13,12 @@ from onceproof.assertions import (
     ROW_SCHEMA,
     Expectation,
     ExpectationError,
+    JobInput,
     Workload,
     check_expectation,
     committed_rows,
-    planned_input,
+    job_input,
+    planned,
     same_rows,
     truth,
     truth_schema,
@@ -23,7 +26,8 @@ from onceproof.assertions import (
 )
 
 SMALL = Workload(seed=3, rows=30)
-STORED = planned_input(SMALL)
+GIVEN = planned(SMALL)
+STORED = GIVEN.input
 ALL = Expectation("SELECT * FROM input")
 LATEST = Expectation(ALL.sql, latest=("key",))
 GREATEST = Expectation(ALL.sql, latest=("key",), order="event_time")
@@ -35,8 +39,8 @@ def row(number: int, key: str, batch: int | None, offset: int, second: int = 0) 
     return values | {"partition": 0, "source_offset": offset, "batch": batch}
 
 
-def stored(*rows: dict[str, Any]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=INPUT_SCHEMA)
+def stored(*rows: dict[str, Any], watermarks: Mapping[int, int] | None = None) -> JobInput:
+    return job_input(pa.Table.from_pylist(list(rows), schema=INPUT_SCHEMA), watermarks or {})
 
 
 def ids(table: pa.Table) -> list[int]:
@@ -55,15 +59,26 @@ def test_the_input_has_each_committed_row_with_its_place() -> None:
     assert same_rows(STORED.select(ROW_SCHEMA.names), committed_rows(SMALL))
 
 
+def test_each_planned_batch_is_there_with_its_watermark() -> None:
+    given = stored(row(1, "a", 0, 0), watermarks={1: 1_767_225_600_500, 0: 0})
+    assert given.batches.to_pylist() == [
+        {"batch": 0, "watermark": datetime(1970, 1, 1)},
+        {"batch": 1, "watermark": datetime(2026, 1, 1, 0, 0, 0, 500_000)},
+    ]
+    late = Expectation("SELECT i.id, b.watermark FROM input i JOIN batches b ON b.batch = i.batch + 1")
+    assert truth(late, given).to_pylist() == [{"id": 1, "watermark": datetime(2026, 1, 1, 0, 0, 0, 500_000)}]
+    assert truth_until(late, given, 0).num_rows == 0
+
+
 def test_the_truth_of_a_job_that_passes_everything_through_is_the_committed_rows() -> None:
-    assert truth(ALL, STORED).schema == ROW_SCHEMA
-    assert same_rows(truth(ALL, STORED), committed_rows(SMALL))
+    assert truth(ALL, GIVEN).schema == ROW_SCHEMA
+    assert same_rows(truth(ALL, GIVEN), committed_rows(SMALL))
 
 
 @pytest.mark.parametrize("batch", range(-1, 5))
 def test_the_truth_until_a_batch_has_the_rows_of_the_batches_up_to_it(batch: int) -> None:
     wanted = [one["id"] for one in STORED.to_pylist() if one["batch"] <= batch]
-    assert ids(truth_until(ALL, STORED, batch)) == sorted(wanted)
+    assert ids(truth_until(ALL, GIVEN, batch)) == sorted(wanted)
 
 
 def test_a_row_of_no_batch_is_in_the_truth_but_not_until_any_batch() -> None:
@@ -73,14 +88,14 @@ def test_a_row_of_no_batch_is_in_the_truth_but_not_until_any_batch() -> None:
 
 
 def test_an_expectation_may_filter_compute_and_aggregate() -> None:
-    found = truth(Expectation("SELECT key, sum(id) AS total, count(*) AS n FROM input GROUP BY key", ("key",)), STORED)
+    found = truth(Expectation("SELECT key, sum(id) AS total, count(*) AS n FROM input GROUP BY key", ("key",)), GIVEN)
     totals: dict[str, list[int]] = {}
     for one in STORED.to_pylist():
         totals.setdefault(one["key"], []).append(one["id"])
     assert {one["key"]: (one["total"], one["n"]) for one in found.to_pylist()} == {
         key: (sum(values), len(values)) for key, values in totals.items()
     }
-    assert truth(Expectation("SELECT id FROM input WHERE value < 0;"), STORED).num_rows < STORED.num_rows
+    assert truth(Expectation("SELECT id FROM input WHERE value < 0;"), GIVEN).num_rows < STORED.num_rows
 
 
 @pytest.mark.parametrize(
