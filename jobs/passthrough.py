@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -36,7 +37,8 @@ SCHEMA = (
 """The rows under test: ids are unique, no field is null."""
 
 
-def main() -> None:
+def main(transform: Callable[[DataFrame], DataFrame] = lambda rows: rows, mode: str = "append") -> None:
+    """Run the query: what ``transform`` makes of the rows goes to the sink in the output ``mode``."""
     arguments = parse_arguments()
     sink = load_sink(arguments.sink)
     target = SimpleNamespace(**json.loads(arguments.target))
@@ -44,7 +46,8 @@ def main() -> None:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     rows = read_rows(spark, arguments.brokers, arguments.topic, arguments.max_offsets)
     stream = (
-        attach_sink(sink, rows, target)
+        attach_sink(sink, transform(rows), target)
+        .outputMode(mode)
         .queryName(arguments.app_name)
         .option("checkpointLocation", arguments.checkpoint)
         .trigger(availableNow=True)
@@ -53,14 +56,14 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Pass a Kafka topic through to a sink.")
+    parser = argparse.ArgumentParser(description="Run a query from a Kafka topic to a sink.")
     parser.add_argument("--brokers", required=True, help="bootstrap servers of the source")
     parser.add_argument("--topic", required=True, help="the source topic, with JSON values")
     parser.add_argument("--checkpoint", required=True, help="the query's checkpoint location")
     parser.add_argument("--sink", required=True, type=Path, help="the sink's Python file")
     parser.add_argument("--target", required=True, help="the sink's target, a JSON object")
     parser.add_argument("--max-offsets", required=True, type=int, help="offsets per batch (maxOffsetsPerTrigger)")
-    parser.add_argument("--app-name", default="passthrough", help="name of application and query")
+    parser.add_argument("--app-name", default=Path(sys.argv[0]).stem, help="name of application and query")
     return parser.parse_args()
 
 
