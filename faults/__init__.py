@@ -35,6 +35,7 @@ from .language import LocatedPlan, format_action, format_fault, format_plan, for
 from .printing import format_place
 from .rendezvous import Rendezvous
 from .resolve import ResolvedPlan, resolve
+from .shape import keeps_state, modules_used
 
 __all__ = [
     "ACTIONS",
@@ -66,6 +67,8 @@ __all__ = [
     "format_place",
     "format_plan",
     "format_point",
+    "keeps_state",
+    "modules_used",
     "parse",
     "parse_located",
     "phase_named",

@@ -77,12 +77,13 @@ def restart_delay(fault: Fault, target: str | None) -> float:
 
 
 def has_phase(shape: SinkShape, phase: Phase) -> bool:
-    """Whether a sink of this shape can have ``phase``."""
+    """Whether a job with a sink of this shape can have ``phase``."""
     having: dict[Sinks, bool] = {
         "every": True,
         "v2": shape.v2,
         "kafka-transactions": shape.kafka_transactions,
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
+        "stateful": shape.stateful,
     }
     return shape.unknown or having[phase.sinks]
 
@@ -103,6 +104,8 @@ def required_steps(shape: SinkShape) -> frozenset[tuple[str, Edge | None]]:
     }
     if shape.v2:
         steps |= {(name, edge) for name in ("task.commit", "sink.commit") for edge in phase_named(name).edges}
+    if shape.stateful:
+        steps |= {("state.commit", edge) for edge in phase_named("state.commit").edges}
     if not shape.unknown and has_phase(shape, phase_named("line")):
         steps.add(("line", None))
     return frozenset(steps)

@@ -15,7 +15,7 @@ from ..requirements import Requirement
 from .capabilities import Scene
 
 ProcessKind = Literal["driver", "executor", "broker", "python"]
-Sinks = Literal["every", "v2", "kafka-transactions", "python"]
+Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
 PROCESS_KINDS: dict[ProcessKind, str] = {
@@ -31,6 +31,7 @@ SINKS: dict[Sinks, str] = {
     "v2": "V2 sinks",
     "kafka-transactions": "sinks with Kafka transactions",
     "python": "sinks whose Python code runs in a batch",
+    "stateful": "jobs that keep state",
 }
 
 

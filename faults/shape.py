@@ -13,6 +13,15 @@ from .modules import modules_of
 V2_FORMATS = frozenset({"kafka", "noop", "console", "memory", "iceberg"})
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text", "avro"})
 V1_FORMATS = frozenset({"delta"})
+STATEFUL_CALLS = frozenset(
+    {
+        "groupBy", "groupby", "distinct", "drop_duplicates", "dropDuplicates", "dropDuplicatesWithinWatermark",
+        "transformWithState", "transformWithStateInPandas",
+    }
+)  # fmt: skip
+"""Methods of a streaming DataFrame for which Spark keeps state. A join of two streams is told by its watermarks: texts
+and paths have a join, too, and a stream that is joined with a table keeps none."""
+
 TRANSACTIONAL_NAMES = ("transactional_id", "transactional.id")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -26,6 +35,7 @@ class SinkShape:
     sink. ``unknown``: static analysis cannot tell, so that every phase is allowed. ``kafka_transactions``: the sink
     uses Kafka transactions. ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks.
     ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
+    ``stateful``: the job that it serves keeps state, see :func:`keeps_state`.
     ``modules`` has the lines of every module that the sink imports from its directory and the folders below it, its own
     file included, by their path relative to that directory (``team/writer.py``): that is how probes report them.
     """
@@ -37,6 +47,7 @@ class SinkShape:
     kafka_transactions: bool = False
     python_source: bool = False
     python_file: str = ""
+    stateful: bool = False
     lines: frozenset[int] = frozenset()
     modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
 
@@ -112,6 +123,24 @@ def lines_of(source: bytes | str, filename: str = "<sink>") -> frozenset[int]:
     They are the lines that the compiler notes, so those that a trace of this Python version can report.
     """
     return _lines(source, ast.parse(source, filename=filename), filename)
+
+
+def modules_used(path: Path) -> list[Path]:
+    """The files next to a Python file, and in the folders below, that it imports; itself is none of them.
+
+    Raises SyntaxError, ValueError or OSError for a file that cannot be read.
+    """
+    return sorted(path.parent / name for name in modules_of(path) if name != path.name)
+
+
+def keeps_state(job: Path) -> bool:
+    """Whether a job's code, or a module next to it that it imports, calls what Spark keeps state for.
+
+    Raises SyntaxError, ValueError or OSError for a file that cannot be read.
+    """
+    nodes = [node for _, tree in modules_of(job).values() for node in ast.walk(tree)]
+    calls = _method_names(nodes)
+    return bool(calls & STATEFUL_CALLS) or {"join", "withWatermark"} <= calls
 
 
 def _lines(source: bytes | str, tree: ast.Module, filename: str) -> frozenset[int]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
+from ..faults import SinkShape, keeps_state
 from .errors import SinkError, UsageError
-from .sinks import JOBS, Sink
+from .sinks import JOBS, Sink, shape
 
 REFERENCE = JOBS / "passthrough.py"
 
@@ -105,6 +106,17 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             named[found[1].lower()] = tuple(name.strip() for name in found[2].split(",") if name.strip())
     key = named.get("key") or ("id",)
     return key, named.get("unique") or key
+
+
+def shape_with(job: Job, sink: Path) -> SinkShape:
+    """What static analysis says of a sink with its job. Raises SinkError or UsageError for a file that has none."""
+    try:
+        stateful = keeps_state(job.path)
+    except SyntaxError as error:
+        raise UsageError(f"job {job.path}, line {error.lineno}: SyntaxError: {error.msg}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"job {job.path} cannot be read: {error}") from error
+    return replace(shape(sink), stateful=stateful)
 
 
 def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Schema:

@@ -18,7 +18,7 @@ from .environments.holder import attach, environments
 from .environments.host import added
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
-from .jobs import Job, check_job, find_job
+from .jobs import Job, check_job, find_job, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
 from .sinks import Sink, SinkProcess, find_sink, shape
 from .targets import services_of
@@ -86,23 +86,23 @@ class Request:
 
 
 def resolve_plan(
-    text: str, sink: Path, options: EnvironmentOptions, *, trace: bool = False
+    text: str, job: Job, sink: Path, options: EnvironmentOptions, *, trace: bool = False
 ) -> tuple[Plan, ResolvedPlan]:
-    """Parse a plan and hold it against the sink and the environment; starts nothing. Raises UsageError."""
+    """Parse a plan and hold it against job, sink and environment; starts nothing. Raises UsageError."""
     env, master = where(options)
     try:
         located = parse_located(text)
-        resolved = resolve(located, shape(sink), master, network=env == "docker", trace=trace)
+        resolved = resolve(located, shape_with(job, sink), master, network=env == "docker", trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
 
 
-def refusal(plan: Plan, sink: Path, options: EnvironmentOptions) -> str | None:
-    """Why this plan cannot be carried out with this sink in this environment; None if it can."""
+def refusal(plan: Plan, job: Job, sink: Path, options: EnvironmentOptions) -> str | None:
+    """Why this plan cannot be carried out with this job and sink in this environment; None if it can."""
     env, master = where(options)
     try:
-        resolve(plan, shape(sink), master, network=env == "docker")
+        resolve(plan, shape_with(job, sink), master, network=env == "docker")
     except PlanError as error:
         return error.message
     return None
@@ -254,8 +254,8 @@ class Session:
 
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
-        plan, resolved = resolve_plan(request.plan, find_sink(request.sink), self._options, trace=request.trace)
         job = find_job(request.job, request.expect)
+        plan, resolved = resolve_plan(request.plan, job, find_sink(request.sink), self._options, trace=request.trace)
         directory = new_run_directory(self._options.runs, request.directory)
         sink = self._load(find_sink(request.sink), directory / LOGS)
         self._check(job, sink, request.workload)

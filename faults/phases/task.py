@@ -15,6 +15,7 @@ from ..declarations import Parameter, Phase
 from ..probes.rule import Rule, Spot
 from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, STAGE
 from ._sweeps import TASK, WORKER
+from ._tasks import CONTEXT, CURRENT, IDENTITY, STREAMING
 
 ROW = Parameter("row", "number", "the nth row that the task writes, from 1", minimum=1, required=True)
 
@@ -58,19 +59,6 @@ PHASES = (
     ),
 )
 
-_TASK = "t:org.apache.spark.TaskContext"
-_CURRENT = f"{_TASK} = org.apache.spark.TaskContext.get()"
-_STREAMING = 't != null && t.getLocalProperty("streaming.sql.batchId") != null'
-_IDENTITY = {
-    "query": 't.getLocalProperty("sql.streaming.queryId")',
-    "run": 't.getLocalProperty("spark.jobGroup.id")',
-    "batch": 't.getLocalProperty("streaming.sql.batchId")',
-    "stage": "t.stageId()",
-    "partition": "t.partitionId()",
-    "attempt": "t.attemptNumber()",
-    "task": "t.taskAttemptId()",
-}
-
 _RUN = "runTask(org.apache.spark.TaskContext)"
 _RESULT = "org.apache.spark.scheduler.ResultTask"
 _SHUFFLE = "org.apache.spark.scheduler.ShuffleMapTask"
@@ -101,10 +89,10 @@ def _depth(at: Literal["ENTRY", "EXIT"], change: str, variant: str) -> Rule:
 
 
 def _run(class_name: str, variant: str) -> tuple[Rule, Rule]:
-    bind = (f"{_TASK} = $1",)
+    bind = (f"{CONTEXT} = $1",)
     return (
-        Rule("task.run", "before", "executor", Spot(class_name, _RUN, "ENTRY"), _IDENTITY, bind, _STREAMING, variant),
-        Rule("task.run", "after", "executor", Spot(class_name, _RUN, "EXIT"), _IDENTITY, bind, _STREAMING, variant),
+        Rule("task.run", "before", "executor", Spot(class_name, _RUN, "ENTRY"), IDENTITY, bind, STREAMING, variant),
+        Rule("task.run", "after", "executor", Spot(class_name, _RUN, "EXIT"), IDENTITY, bind, STREAMING, variant),
     )
 
 
@@ -126,9 +114,9 @@ RULES = (
         edge="before",
         side="executor",
         spot=Spot(_ROWS, _NEXT, "ENTRY"),
-        fields={**_IDENTITY, "row": "n"},
-        bind=("n:int = incrementCounter($0)", _CURRENT),
-        when=f'({{rows}}) && linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {_STREAMING}',
+        fields={**IDENTITY, "row": "n"},
+        bind=("n:int = incrementCounter($0)", CURRENT),
+        when=f'({{rows}}) && linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {STREAMING}',
     ),
     _depth("ENTRY", "increment", "commit of a writer begins"),
     Rule(
@@ -136,9 +124,9 @@ RULES = (
         edge="before",
         side="executor",
         spot=Spot(_WRITER, "commit()", "ENTRY", interface=True),
-        fields=_IDENTITY,
-        bind=(_CURRENT,),
-        when=f"{_STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 1",
+        fields=IDENTITY,
+        bind=(CURRENT,),
+        when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 1",
     ),
     _depth("EXIT", "decrement", "commit of a writer ends"),
     Rule(
@@ -146,17 +134,17 @@ RULES = (
         edge="after",
         side="executor",
         spot=Spot(_WRITER, "commit()", "EXIT", interface=True),
-        fields=_IDENTITY,
-        bind=(_CURRENT,),
-        when=f"{_STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 0",
+        fields=IDENTITY,
+        bind=(CURRENT,),
+        when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 0",
     ),
     Rule(
         phase="task.worker",
         edge=None,
         side="executor",
         spot=Spot(_WORKERS, "create()", "EXIT"),
-        fields={**_IDENTITY, "worker": "h.pid()"},
-        bind=(_CURRENT, "o:scala.Option = $!._2()", "h:java.lang.ProcessHandle = (o.isDefined() ? o.get() : null)"),
-        when=f"h != null && {_STREAMING}",
+        fields={**IDENTITY, "worker": "h.pid()"},
+        bind=(CURRENT, "o:scala.Option = $!._2()", "h:java.lang.ProcessHandle = (o.isDefined() ? o.get() : null)"),
+        when=f"h != null && {STREAMING}",
     ),
 )

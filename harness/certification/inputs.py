@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ... import assertions, documents, faults, harness
+from ...faults import modules_used
 from ..java import find_java
 from ..jobs import find_job
 from ..session import EnvironmentOptions, Request, where
@@ -24,6 +25,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     modules = sorted(set(shape(sink).modules) - {sink.name})
     found |= {f"module {name}": documents.file_digest(sink.parent / name) for name in modules}
     job = find_job(request.job, request.expect)
+    found |= {f"module {file.name} of the job": documents.file_digest(file) for file in modules_used(job.path)}
     found |= {
         f"job {job.path.name}": documents.file_digest(job.path),
         f"expectation {job.expectation_path.name}": documents.file_digest(job.expectation_path),

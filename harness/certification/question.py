@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
 from ...faults.handlers import calls_at, errors_in, states_a_fact
+from ..jobs import find_job, shape_with
 from ..session import Request, Session, refusal
-from ..sinks import find_sink, shape
+from ..sinks import find_sink
 from .points import CRASH, KILL, STEPS_ONLY, Code, Question
 from .space import names_code
 from .trace import Event, Line
@@ -20,7 +21,8 @@ from .wanted import Wanted
 def question_of(
     session: Session, request: Request, directory: Path, wanted: Wanted, roles: Mapping[str, int], trace: Trace
 ) -> Question:
-    sink = find_sink(request.sink)
+    sink, job = find_sink(request.sink), find_job(request.job, request.expect)
+    shape = shape_with(job, sink)
     replay: Sequence[Event] = ()
     if wanted.profile not in STEPS_ONLY and names_code(wanted.points):
         crashes = [Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in roles.values()]
@@ -34,11 +36,11 @@ def question_of(
     return Question(
         trace=trace.journal,
         roles=roles,
-        refusal=lambda plan: refusal(plan, sink, session.options),
+        refusal=lambda plan: refusal(plan, job, sink, session.options),
         replay=replay,
         profile=wanted.profile,
-        phases=frozenset(phase.name for phase, _ in phases_of(shape(sink))),
-        required=required_steps(shape(sink)),
+        phases=frozenset(phase.name for phase, _ in phases_of(shape)),
+        required=required_steps(shape),
         code=Code(
             errors=lambda lines: caught(lines, False),
             facts=lambda lines: caught(lines, True),

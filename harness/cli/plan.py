@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from ...faults import PlanError, format_plan, parse
 from ..console.printing import say
 from ..errors import HELD, UsageError
+from ..jobs import find_job
 from ..session import EnvironmentOptions, resolve_plan
 from ..sinks import find_sink
 from .options import EnvName, Json
@@ -29,6 +30,7 @@ def check(
     *,
     file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
     sink: Annotated[str | None, Parameter(help="hold the plan against this sink too")] = None,
+    job: Annotated[str | None, Parameter(help="with --sink: the job that writes to it, a name or a path")] = None,
     env: Annotated[EnvName, Parameter(help="the environment that it is meant for")] = "local",
     master: Annotated[str | None, Parameter(help="the Spark master that it is meant for")] = None,
     json: Json = False,
@@ -51,7 +53,7 @@ def check(
     except PlanError as error:
         raise UsageError(str(error)) from error
     if sink is not None:
-        resolve_plan(source, find_sink(sink), EnvironmentOptions(env=env, master=master))
+        resolve_plan(source, find_job(job), find_sink(sink), EnvironmentOptions(env=env, master=master))
     canonical = format_plan(plan)
     say(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
     return HELD

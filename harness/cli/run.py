@@ -61,7 +61,7 @@ def run(
         request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
     )
     options = environment.options()
-    resolve_plan(request.plan, find_sink(sink), options)
+    resolve_plan(request.plan, find_job(request.job, request.expect), find_sink(sink), options)
     check_job(find_job(request.job, request.expect), request.workload)
     with opened(options) as session:
         result = session.trial(request)

@@ -195,7 +195,9 @@ def test_a_job_is_added_by_one_file(copy: Path) -> None:
     )
     found, *listed = printed(copy, program)
     assert found == "SELECT * FROM input WHERE value > 0"
-    assert [line.split("\t")[0] for line in listed if "\t" in line][-2:] == ["passthrough", "positive"]
+    assert [line.split("\t")[0] for line in listed if "\t" in line][-9:] == sorted(
+        [path.stem for path in (copy / "jobs").glob("*.sql")]
+    )[-9:]
 
 
 TARGET = '''

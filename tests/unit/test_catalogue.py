@@ -17,6 +17,7 @@ from onceproof.faults import (
     SinkShape,
     action_named,
     format_plan,
+    keeps_state,
     parse,
     phase_named,
     phases_of,
@@ -25,7 +26,7 @@ from onceproof.faults import (
     required_steps,
     shape_of,
 )
-from onceproof.faults.catalogue import example_of
+from onceproof.faults.catalogue import example_of, has_phase
 from onceproof.faults.shape import lines_of
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,26 @@ V2 = [
 
 
 def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
-    assert [phase.name for phase in PHASES] == [*V2, "txn.prepare", "line"]
+    assert [phase.name for phase in PHASES if phase.sinks != "stateful"] == [*V2, "txn.prepare", "line"]
+    names = [phase.name for phase in PHASES]
+    assert names.index("task.row") < names.index("state.commit") < names.index("task.commit")
+
+
+@pytest.mark.parametrize(
+    ("text", "stateful"),
+    [
+        ("def count(rows):\n    return rows.groupBy('key').count()", True),
+        ("def pair(a, b):\n    return a.withWatermark('t', '1 s').join(b, 'key')", True),
+        ("def look_up(rows, table):\n    return rows.join(table, 'key')", False),
+        ("import os\nPATH = os.pathsep.join(['a'])", False),
+        ("import helper", True),
+    ],
+)
+def test_whether_a_job_keeps_state_is_read_from_its_code(tmp_path: Path, text: str, stateful: bool) -> None:
+    (tmp_path / "helper.py").write_text("def once(rows):\n    return rows.dropDuplicates(['id'])")
+    (tmp_path / "job.py").write_text(text)
+    assert keeps_state(tmp_path / "job.py") is stateful
+    assert has_phase(SinkShape(foreach_batch=True, stateful=stateful), phase_named("state.commit")) is stateful
 
 
 def test_only_start_row_prepare_and_line_lack_an_edge() -> None:
