@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -137,6 +139,12 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
         return check_expectation(job.expectation(sink), workload)
     except ExpectationError as error:
         raise SinkError(f"sink {sink.path.name}: {error}") from error
+
+
+def fits(job: Job, constants: Mapping[str, Any]) -> bool:
+    """Whether a sink with these constants (COLUMNS, KEY) can hold the rows of a job."""
+    columns, key = constants.get("COLUMNS"), constants.get("KEY")
+    return (columns is None or set(columns) == set(job.columns())) and set(key or ()) <= set(job.columns())
 
 
 def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:

@@ -6,6 +6,7 @@ import ast
 import json as json_module
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +16,12 @@ from rich.text import Text
 from ...faults import phases_of, render_catalogue
 from ..console.printing import Terminal, say
 from ..errors import HELD
-from ..jobs import Job, find_job, reference_jobs
+from ..jobs import Job, find_job, fits, reference_jobs
 from ..sinks import find_sink, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
+CONSTANTS = ("GUARANTEE", "SERVICES", "FLAW", "KEY", "COLUMNS")
 
 
 def register(app: App) -> None:
@@ -48,27 +50,33 @@ def phases(
 
 
 def jobs(*, json: Json = False) -> int:
-    """The reference jobs, with what must come out of each: the first line of its SQL, and the key of the rows."""
+    """The reference jobs: the key and the columns of the rows that each hands over, and our sinks that hold them."""
     rows = [_described(path) | _expected(find_job(str(path))) for path in reference_jobs()]
-    return _show(rows, json, ("name", "key", "sql", "meaning"))
+    return _show(rows, json, ("name", "key", "columns", "sinks", "meaning"))
 
 
-def sinks(*, json: Json = False) -> int:
-    """The reference sinks: correct ones, and those with a known flaw, which show that the oracle can see."""
-    rows = [_described(path) for path in reference_sinks()]
+def sinks(
+    *,
+    job: Annotated[str | None, Parameter(help="only those that can hold this job's rows: a name or a path")] = None,
+    json: Json = False,
+) -> int:
+    """The reference sinks: correct ones, and those with a known flaw, which show that the oracle can see.
+
+    Examples:
+
+        onceproof sinks --job tumbling_window
+    """
+    rows = [_described(path) for path in _fitting(find_job(job))] if job else [*map(_described, reference_sinks())]
     return _show(rows, json, ("name", "claims", "flaw", "meaning"))
 
 
+def _fitting(job: Job) -> list[Path]:
+    return [path for path in reference_sinks() if fits(job, _constants(path))]
+
+
 def _described(path: Path) -> dict[str, Any]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    constants = {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("GUARANTEE", "SERVICES", "FLAW")
-    }
-    meaning = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
+    constants = _constants(path)
+    meaning = (ast.get_docstring(_parsed(path)) or "").partition("\n\n")[0].replace("\n", " ")
     return {
         "name": path.stem,
         **({"claims": constants["GUARANTEE"]} if "GUARANTEE" in constants else {}),
@@ -78,8 +86,28 @@ def _described(path: Path) -> dict[str, Any]:
     }
 
 
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _constants(path: Path) -> dict[str, Any]:
+    """What one of our sink files says of itself; of a job nothing."""
+    return {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in _parsed(path).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in CONSTANTS
+    }
+
+
 def _expected(job: Job) -> dict[str, Any]:
-    return {"key": list(job.key), "sql": _first_line(job.sql), "expectation": str(job.expectation_path)}
+    return {
+        "key": list(job.key),
+        "columns": job.columns(),
+        "sinks": [path.stem for path in _fitting(job) if path.parent.name == "sinks"],
+        "sql": _first_line(job.sql),
+        "expectation": str(job.expectation_path),
+    }
 
 
 def _first_line(sql: str) -> str:
@@ -124,5 +152,5 @@ def _filled(text: str, width: int, first: str) -> str:
 def _cell(row: Mapping[str, Any], column: str) -> str:
     """One line without tabs."""
     value = row.get(column, "")
-    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple, dict)) else str(value)
     return " ".join(text.split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +16,7 @@ from ...assertions import ClaimName, Guarantee, Workload
 from ..errors import UsageError
 from ..run_directories import RUNS
 from ..session import EnvironmentOptions, Request, attached
+from ..state_stores import STATE_STORES, StateStoreName
 
 Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
 
@@ -205,6 +206,13 @@ class JobOptions:
         str | None,
         Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
+    state_store: Annotated[
+        StateStoreName | None, Parameter(help="where Spark keeps the state of a stateful job [Spark's default: hdfs]")
+    ] = None
+
+    def properties(self) -> Mapping[str, str]:
+        """Of Spark, by ``--state-store``."""
+        return STATE_STORES[self.state_store] if self.state_store else {}
 
 
 def request_of(
@@ -220,7 +228,7 @@ def request_of(
         sink=sink,
         claim=Guarantee(claim) if claim else None,
         workload=workload.workload(),
-        conf=environment.properties(),
+        conf={**job.properties(), **environment.properties()},
         jars=environment.jar_files(),
         deadline=environment.deadline,
         settle_deadline=environment.settle_deadline,

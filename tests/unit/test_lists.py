@@ -11,6 +11,13 @@ from onceproof.harness import jobs
 from onceproof.harness.cli import execute
 
 COMMANDS = ["sinks", "jobs", "phases"]
+COUNTS = ["sinks", "--job", "wordcount"]
+TOTALS = """-- key: customer, day
+
+SELECT key AS customer,
+    CAST(event_time AS DATE) AS day, sum(value) AS total
+FROM input GROUP BY ALL
+"""
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -28,9 +35,9 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of jobs with one whose expectation has several lines."""
+    """A directory of jobs with one whose rows have other columns than the input."""
     (tmp_path / "totals.py").write_text('"""Totals of each customer,\nby day."""\n')
-    (tmp_path / "totals.sql").write_text("-- key: customer, day\n\nSELECT customer, day,\n  sum(value) FROM input\n")
+    (tmp_path / "totals.sql").write_text(TOTALS)
     monkeypatch.setattr(jobs, "JOBS", tmp_path)
     return tmp_path
 
@@ -42,7 +49,7 @@ def test_a_pipe_gets_one_line_for_each_item_with_the_same_number_of_tabs(
     items = json.loads("".join(printed(capsys, command, "--json")))
     lines = printed(capsys, command)
     assert [line.split("\t")[0] for line in lines] == [item["name"] for item in items]
-    assert {line.count("\t") for line in lines} == {3}
+    assert len({line.count("\t") for line in lines}) == 1
     assert [line.split("\t")[-1] for line in lines] == [item["meaning"] for item in items]
 
 
@@ -66,14 +73,28 @@ def test_a_sink_shows_what_it_claims_and_its_flaw_if_it_has_one(capsys: pytest.C
     assert "postgres_insert  claims: exactly-once  flaw: duplicated" in lines
 
 
-def test_a_job_shows_the_first_line_of_its_sql_and_its_key(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = "totals\tcustomer, day\tSELECT customer, day, ...\tTotals of each customer, by day."
-    assert printed(capsys, "jobs") == [line]
+def test_a_job_shows_its_key_its_columns_and_the_sinks_that_hold_its_rows(
+    job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = printed(capsys, "jobs")
+    name, key, columns, sinks, meaning = line.split("\t")
+    assert (name, key, columns) == ("totals", "customer, day", "customer, day, total")
+    assert meaning == "Totals of each customer, by day."
+    assert "postgres_upsert" in sinks.split(", ")
+    assert "postgres_latest" not in sinks.split(", "), "its rows have a key and other columns"
     (found,) = json.loads("".join(printed(capsys, "jobs", "--json")))
+    assert found["columns"] == {"customer": "text", "day": "timestamp", "total": "double"}
+    assert found["sql"] == "SELECT key AS customer, ..."
     assert found["key"] == ["customer", "day"]
     assert found["expectation"] == str(job / "totals.sql")
 
 
 def test_the_reference_job_passes_its_input_on_by_id(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = [line for line in printed(capsys, "jobs") if line.startswith("passthrough\t")]
-    assert line.split("\t")[1:3] == ["id", "SELECT * FROM input"]
+    assert line.split("\t")[1:3] == ["id", "id, key, value, event_time, payload"]
+
+
+def test_the_sinks_of_a_job_are_those_that_can_hold_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    every, fitting = ({line.split("\t")[0] for line in printed(capsys, *words)} for words in (["sinks"], COUNTS))
+    assert {"postgres_upsert", "kafka_transactional"} <= fitting < every
+    assert "postgres_insert" in every - fitting
