@@ -15,6 +15,8 @@ from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.cli.lists import constants
+from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import reference_sinks
 from rich.console import Console
@@ -86,7 +88,13 @@ def _certified(session: Session, path: Path, broken: bool, directory: Path, prof
     if stored is not None and (stored.verdict == "fail" or stored.coverage.run == stored.coverage.points):
         return stored
     wanted = Wanted(profile=profile, fail_fast=broken)  # type: ignore[arg-type]
-    return certify(session, Request(str(path)), place, wanted)
+    return certify(session, Request(str(path), job=_job(path)), place, wanted)
+
+
+def _job(sink: Path) -> str:
+    """The reference job, or the first that gives the rows which the sink holds."""
+    jobs = [REFERENCE, *reference_jobs()]
+    return next(str(path) for path in jobs if fits(find_job(str(path)), constants(sink)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
 from ..faults import SinkShape, keeps_state
 from .errors import SinkError, UsageError
-from .sinks import JOBS, Sink, shape
+from .sinks import JOBS, TARGET_KEY, Sink, shape
 
 REFERENCE = JOBS / "passthrough.py"
 
@@ -142,16 +142,17 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
 
 
 def fits(job: Job, constants: Mapping[str, Any]) -> bool:
-    """Whether a sink with these constants (COLUMNS, KEY) can hold the rows of a job."""
-    columns, key = constants.get("COLUMNS"), constants.get("KEY")
-    return (columns is None or set(columns) == set(job.columns())) and set(key or ()) <= set(job.columns())
+    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job."""
+    columns, key = constants.get("HOLDS"), constants.get("KEY")
+    named = () if key is None or key == TARGET_KEY else key
+    return (columns is None or set(columns) == set(job.columns())) and set(named) <= set(job.columns())
 
 
 def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
     """SinkError unless the sink can hold the job's rows, as far as it says which ones it can."""
     if sink.columns is not None and set(sink.columns) != set(schema.names):
         raise SinkError(
-            f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (COLUMNS), but job {job.name} gives rows "
+            f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (HOLDS), but job {job.name} gives rows "
             f"of {', '.join(schema.names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
         )
 

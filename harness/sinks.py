@@ -23,6 +23,9 @@ JOBS = Path(__file__).resolve().parent.parent / "jobs"
 HOST = Path(__file__).resolve().parent / "sink_host.py"
 LONGEST_SETTLE = 600.0
 
+TARGET_KEY = "target.key"
+"""The KEY of a sink that goes by the key of its job."""
+
 
 @dataclass(frozen=True)
 class Sink:
@@ -99,10 +102,8 @@ class SinkProcess:
         facts = shape(self._path)
         found = self._ask("describe", None, "while it was imported")
         services = _services(self._path, found["services"])
-        key = _columns(self._path, "KEY", found["key"])
-        upsert = _flag(self._path, "UPSERT", found["upsert"])
-        if upsert and key is not None:
-            raise SinkError(f"sink {self._path.name} has both UPSERT and a KEY of its own: keep one of them")
+        upsert = found["key"] == TARGET_KEY
+        key = None if upsert else _columns(self._path, "KEY", found["key"])
         return Sink(
             path=self._path,
             guarantee=_guarantee(self._path, found["guarantee"]),
@@ -112,7 +113,7 @@ class SinkProcess:
             key=key,
             order=_order(self._path, found["order"], key, upsert),
             upsert=upsert,
-            columns=_columns(self._path, "COLUMNS", found["columns"]),
+            columns=_columns(self._path, "HOLDS", found["holds"]),
             atomic=_flag(self._path, "ATOMIC", found["atomic"]),
             settle=_settle(self._path, found["settle"]),
         )
@@ -227,7 +228,7 @@ def _services(path: Path, value: object) -> tuple[str, ...]:
 
 
 def _columns(path: Path, word: str, value: object) -> tuple[str, ...] | None:
-    """The columns that a sink's KEY or COLUMNS names."""
+    """The columns that a sink's KEY or HOLDS names."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:

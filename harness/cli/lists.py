@@ -21,7 +21,7 @@ from ..sinks import find_sink, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
-CONSTANTS = ("GUARANTEE", "SERVICES", "FLAW", "KEY", "COLUMNS")
+CONSTANTS = ("GUARANTEE", "SERVICES", "FLAW", "KEY", "HOLDS")
 
 
 def register(app: App) -> None:
@@ -71,16 +71,16 @@ def sinks(
 
 
 def _fitting(job: Job) -> list[Path]:
-    return [path for path in reference_sinks() if fits(job, _constants(path))]
+    return [path for path in reference_sinks() if fits(job, constants(path))]
 
 
 def _described(path: Path) -> dict[str, Any]:
-    constants = _constants(path)
+    found = constants(path)
     meaning = (ast.get_docstring(_parsed(path)) or "").partition("\n\n")[0].replace("\n", " ")
     return {
         "name": path.stem,
-        **({"claims": constants["GUARANTEE"]} if "GUARANTEE" in constants else {}),
-        **({"flaw": constants.get("FLAW") or ""} if path.parent.name in ("sinks", "broken") else {}),
+        **({"claims": found["GUARANTEE"]} if "GUARANTEE" in found else {}),
+        **({"flaw": found.get("FLAW") or ""} if path.parent.name in ("sinks", "broken") else {}),
         "meaning": meaning,
         "path": str(path),
     }
@@ -91,7 +91,7 @@ def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _constants(path: Path) -> dict[str, Any]:
+def constants(path: Path) -> dict[str, Any]:
     """What one of our sink files says of itself; of a job nothing."""
     return {
         node.targets[0].id: ast.literal_eval(node.value)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 GUARANTEE = "exactly-once"
 FLAW = ("lost",)
 SERVICES = ("postgres",)
-COLUMNS = ("id", "key", "value", "event_time", "payload")
+HOLDS = ("id", "key", "value", "event_time", "payload")
 
 TABLES = """
     CREATE TABLE events (id bigint, key text, value double precision, event_time timestamptz, payload text);

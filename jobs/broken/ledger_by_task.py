@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 GUARANTEE = "exactly-once"
 FLAW = ("lost", "duplicated")
 SERVICES = ("postgres",)
-COLUMNS = ("id", "key", "value", "event_time", "payload")
+HOLDS = ("id", "key", "value", "event_time", "payload")
 
 TABLES = """
     CREATE TABLE events (id bigint, key text, value double precision, event_time timestamptz, payload text);

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row
 GUARANTEE = "exactly-once"
 FLAW = ("duplicated",)
 SERVICES = ("postgres",)
-COLUMNS = ("id", "key", "value", "event_time", "payload")
+HOLDS = ("id", "key", "value", "event_time", "payload")
 
 CHUNK = 50
 

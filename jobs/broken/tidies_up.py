@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
 SERVICES = ("postgres",)
-COLUMNS = ("id", "key", "value", "event_time", "payload")
+HOLDS = ("id", "key", "value", "event_time", "payload")
 
 FLAW = ("withdrawn",)
 

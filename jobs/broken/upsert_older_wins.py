@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
 SERVICES = ("postgres",)
-COLUMNS = ("id", "key", "value", "event_time", "payload")
+HOLDS = ("id", "key", "value", "event_time", "payload")
 KEY = ("key",)
 FLAW = ("stale",)
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
 SERVICES = ("postgres",)
-UPSERT = True
+KEY = "target.key"
 
 TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}
 

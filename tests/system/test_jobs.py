@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.harness.jobs import find_job, reference_jobs
-from trials import Run, described, landed, long
+from trials import Run, described, landed, line_of, long
 
 ROCKSDB = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
@@ -18,6 +18,8 @@ WRONG = {
     "deduplicate": ('withWatermark("event_time", "20 seconds").dropDuplicates()', 'where("value > -1000000000")'),
     "enrich": ("values * 2", "values * 3"),
     "join_streams": ("INTERVAL 5 SECONDS AND", "INTERVAL 4 SECONDS AND"),
+    "fan_out": ('lit("files")', 'lit("table")'),
+    "rising": ("before < last < event.value", "before <= last < event.value"),
     "running_sum": ("sum_up(rows: DataFrame) -> DataFrame:", "sum_up(rows: DataFrame) -> DataFrame:" + """
     rows = rows.where("event_time >= '2026-01-01 00:00:05'")"""),
     "session_window": ('session_window("event_time", "5 seconds")', 'session_window("event_time", "6 seconds")'),
@@ -61,7 +63,8 @@ OTHERS = [path.stem for path in reference_jobs() if path.stem != "passthrough"]
 @pytest.mark.long
 @pytest.mark.parametrize("job", OTHERS)
 def test_a_job_gives_what_its_expectation_says_after_a_crash(trial: Run, job: str) -> None:
-    result = trial("postgres_ledger", "sink.write:after[batch=1] -> kill(driver)", job=job)
+    sink = "fan_out" if job == "fan_out" else "postgres_ledger"
+    result = trial(sink, "sink.write:after[batch=1] -> kill(driver)", job=job)
     assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
 
@@ -73,7 +76,8 @@ def test_every_job_but_the_plain_one_has_a_wrong_copy() -> None:
 @pytest.mark.parametrize("job", ["tumbling_window", *map(long, sorted(set(WRONG) - {"tumbling_window"}))])
 def test_a_job_with_an_error_is_found(trial: Run, tmp_path: Path, job: str) -> None:
     right, wrong = WRONG[job]
-    result = trial("postgres_upsert", job=str(copied(job, tmp_path, right, wrong)))
+    sink = "fan_out" if job == "fan_out" else "postgres_upsert"
+    result = trial(sink, job=str(copied(job, tmp_path, right, wrong)))
     assert result.verdict.outcome == "fail", described(result)
 
 
@@ -86,6 +90,17 @@ def test_a_job_whose_state_is_gone_after_a_crash_is_found(trial: Run, tmp_path: 
 def test_a_job_that_keeps_its_state_in_memory_is_right_until_it_dies(trial: Run, tmp_path: Path) -> None:
     result = trial("postgres_upsert", job=forgetful(tmp_path))
     assert result.verdict.outcome == "pass", described(result)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sink", "outcome"), [("fan_out", "pass"), ("fan_out_with_one_ledger", "fail")])
+def test_a_crash_between_two_places_is_survived_only_if_both_take_the_replay(
+    trial: Run, sink: str, outcome: str
+) -> None:
+    between = f"line[{sink}.py:{line_of(sink, 'write_file([row')}]"
+    result = trial(sink, f"{between}[batch=1] -> kill(driver)", job="fan_out")
+    assert result.verdict.outcome == outcome, described(result)
+    assert landed(result)
 
 
 @pytest.mark.parametrize(

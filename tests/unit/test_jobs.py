@@ -79,7 +79,7 @@ def test_a_sink_that_names_its_columns_holds_rows_with_these_only(tmp_path: Path
     (tmp_path / "counts.sql").write_text("-- key: key\nSELECT key, count(*) AS n FROM input GROUP BY key")
     fixed = replace(sink(None), columns=("id", "key", "value", "event_time", "payload"))
     assert check_job(find_job(), SMALL, fixed).names == ["id", "key", "value", "event_time", "payload"]
-    with pytest.raises(SinkError, match=r"holds rows of id, key, .* \(COLUMNS\), but job counts gives rows of key, n:"):
+    with pytest.raises(SinkError, match=r"holds rows of id, key, .* \(HOLDS\), but job counts gives rows of key, n:"):
         check_job(find_job(str(tmp_path / "counts.py")), SMALL, fixed)
 
 
