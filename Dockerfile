@@ -50,7 +50,8 @@ COPY --from=artifacts /opt/onceproof/broker /opt/onceproof/broker
 COPY --from=artifacts /opt/onceproof/installed.json /opt/onceproof/
 COPY --from=toxiproxy /opt/build/toxiproxy-server /usr/local/bin/
 COPY harness/environments/broker.properties harness/environments/broker-log4j2.properties \
-    harness/environments/postgres.settings harness/environments/server_settings.py image/role.py /opt/onceproof/
+    harness/environments/postgres.settings harness/environments/valkey.settings \
+    harness/environments/server_settings.py image/role.py /opt/onceproof/
 ENV PATH=/opt/onceproof/venv/bin:$PATH TZ=UTC LANG=C.UTF-8
 ENTRYPOINT ["python3", "-E", "-s", "-S", "/opt/onceproof/role.py"]
 CMD ["driver"]

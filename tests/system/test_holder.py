@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+import redis
 from confluent_kafka.admin import AdminClient
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.base import ProbePoint, Unavailable
@@ -119,10 +120,41 @@ def test_a_broker_that_a_dead_user_had_stopped_serves_the_next_one(held: holder.
     environment.close()
 
 
+LEAVING = textwrap.dedent(
+    """
+    import sys
+    from onceproof.harness.environments import holder
+    from onceproof.harness.targets import redis
+    environment = holder.attach(sys.argv[1])
+    environment.provide(["redis"])
+    url = environment.addresses("harness").redis
+    number = redis.allot(url, "left")
+    redis.add_user(url, "left", "job", number)
+    print(number, flush=True)
+    sys.stdin.read()
+    """
+)
+
+
+def test_what_a_dead_user_had_of_redis_is_free_for_the_next_one(held: holder.NamedEnvironment) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LEAVING, NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as user:
+        assert user.stdout is not None
+        number = int(user.stdout.readline())
+        user.kill()
+    environment = holder.attach(NAME)
+    environment.provide(["redis"])
+    with redis.Redis.from_url(str(environment.addresses("harness").redis)) as client:
+        assert (client.dbsize(), client.acl_users()) == (0, ["default"])
+    assert number == 1
+    environment.close()
+
+
 def test_an_error_of_the_services_arrives_as_it_is(held: holder.NamedEnvironment) -> None:
     environment = holder.attach(NAME)
-    with pytest.raises(Unavailable, match="no redis"):
-        environment.provide(["redis"])
+    with pytest.raises(Unavailable, match="no mongo"):
+        environment.provide(["mongo"])
     with pytest.raises(Exception, match=r"there is no broker 7"):
         environment.kill_broker(7)
     environment.arm_brokers(None, ProbePoint("127.0.0.1", 1, "token"))

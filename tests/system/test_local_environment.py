@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import redis
 from onceproof.harness.environments.base import DriverSpec, EffectError, ProbePoint, ProcessSpec, Unavailable
 from onceproof.harness.environments.broker_metadata import cluster_metadata
 from onceproof.harness.environments.driver_start import joined, user_settings
@@ -75,7 +76,7 @@ STARTING = textwrap.dedent(
     environment = open_local(LocalOptions(master="standalone"))
     print(environment.services.guardian_identity(), environment.services.host.state, flush=True)
     try:
-        environment.provide(["kafka", "postgres"])
+        environment.provide(["kafka", "postgres", "redis"])
     finally:
         environment.close()
     """
@@ -173,6 +174,45 @@ def test_the_database_needs_its_password(local: LocalEnvironment) -> None:
         psycopg.connect(address)
 
 
+def test_redis_starts_and_answers_who_knows_its_password(local: LocalEnvironment) -> None:
+    start = time.monotonic()
+    local.provide(["redis"])
+    address = str(local.addresses("harness").redis)
+    assert address == local.addresses("job").redis
+    with redis.Redis.from_url(address, decode_responses=True) as client:
+        settings = client.config_get("databases", "save", "appendonly", "bind")
+    assert settings == {"databases": "1024", "save": "", "appendonly": "no", "bind": "127.0.0.1"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", local.versions()["valkey"])
+    for wrong in (re.sub(r":[^:@]+@", ":wrong@", address), re.sub(r":[^:@]+@", "", address)):
+        with redis.Redis.from_url(wrong) as client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+    assert local.failures(start) == []
+
+
+def test_redis_is_asked_for_by_a_command_line_that_shows_no_password(local: LocalEnvironment) -> None:
+    local.provide(["redis"])
+    server = local.services.redis  # type: ignore[attr-defined]
+    assert server.password not in processes.command(server.child.pid)
+    assert (server.host.directory("valkey") / "valkey.conf").stat().st_mode & 0o077 == 0
+
+
+def test_a_redis_that_ends_by_itself_is_a_failure_with_its_last_words() -> None:
+    environment = open_local(LocalOptions())
+    try:
+        environment.provide(["redis"])
+        start = time.monotonic()
+        with redis.Redis.from_url(str(environment.addresses("harness").redis)) as client:
+            client.shutdown(nosave=True)
+        child = environment.services.redis.child  # type: ignore[attr-defined]
+        assert child.wait(10) == 0
+        (failure,) = environment.failures(start)
+    finally:
+        environment.close()
+    assert failure.part == "valkey"
+    assert failure.detail.startswith("ended by itself (exit code 0): ")
+    assert "User requested shutdown" in failure.detail
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another uid")
 def test_the_database_runs_as_nobody_where_user_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_postgres, "users", lambda: [local_postgres.NOBODY])
@@ -186,8 +226,8 @@ def test_the_database_runs_as_nobody_where_user_namespaces_are_forbidden(monkeyp
 
 
 def test_an_unknown_service_is_unavailable(local: LocalEnvironment) -> None:
-    with pytest.raises(Unavailable, match="no redis"):
-        local.provide(["redis"])
+    with pytest.raises(Unavailable, match=r"no mongo: it has kafka, postgres, redis$"):
+        local.provide(["mongo"])
 
 
 def test_a_killed_broker_comes_back_with_a_new_epoch(local: LocalEnvironment) -> None:

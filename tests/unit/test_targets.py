@@ -13,7 +13,7 @@ from onceproof.assertions import Open
 from onceproof.harness import targets as kinds
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.errors import ObservationError
-from onceproof.harness.targets import Location, Target, services_of
+from onceproof.harness.targets import Location, Target, redis, services_of
 from onceproof.harness.targets._declaration import check_target
 from onceproof.harness.trial.targets import Targets
 
@@ -37,8 +37,8 @@ QUIET = Target(create=made, fields=("queue",))
 
 
 def test_every_declared_kind_can_be_used() -> None:
-    assert {"directory", "kafka", "postgres"} <= set(kinds.targets())
-    assert services_of(["directory", "kafka"]) == {"kafka"}
+    assert {"directory", "kafka", "postgres", "redis"} <= set(kinds.targets())
+    assert services_of(["directory", "kafka", "redis"]) == {"kafka", "redis"}
     results = doctest.testmod(kinds)
     assert (results.attempted, results.failed) == (2, 0)
 
@@ -47,7 +47,7 @@ def test_a_sink_gets_none_for_what_it_did_not_ask_for(tmp_path: Path) -> None:
     fields = together(tmp_path, directory=kinds.targets()["directory"]).create()
     for side in kinds.SIDES:
         assert fields[side].pop("directory") == str(tmp_path / "target")
-        assert set(fields[side]) >= {"kafka", "topic", "postgres"}
+        assert set(fields[side]) >= {"kafka", "topic", "postgres", "redis"}
         assert set(fields[side].values()) == {None}
     assert (tmp_path / "target").is_dir()
 
@@ -69,7 +69,7 @@ def test_what_was_made_is_dropped_if_the_next_target_cannot_be_made(tmp_path: Pa
 def test_a_service_that_the_environment_was_not_asked_for_is_named(tmp_path: Path) -> None:
     location = together(tmp_path).location
     assert location.address("kafka", "job") == "broker:9092"
-    for service in ("postgres", "mongo"):
+    for service in ("postgres", "redis", "mongo"):
         with pytest.raises(ObservationError, match=f"no address of {service}"):
             location.address(service)
 
@@ -139,3 +139,31 @@ def test_a_declaration_that_cannot_be_used_is_refused() -> None:
         check_target("queue", "queue")
     with pytest.raises(TypeError, match="target queue says what is open, and declares no abort"):
         check_target("queue", Target(create=made, fields=(), open=fails))
+
+
+KEY_CONTENTS = [
+    ("hash", b"row:17", {b"id": b"17"}, ("hash row:*", 1)),
+    ("hash", b"row:{a}:17", {b"id": b"17"}, ("hash row:*", 1)),
+    ("hash", b"row", {b"id": b"17"}, ("hash row", 1)),
+    ("hash", b"by:id", {b"1": b'{"id": 1}', b"2": b"{}"}, ("hash by:id", 1)),
+    ("list", b"events", [b'{"id": 1}', b' {"id": 1}', b'["id"]', b"id", b""], ("list events", 2)),
+    ("set", b"ledger", {b"0e1f:0"}, ("set ledger", 0)),
+    ("stream", b"log", [(b"1-0", {b"id": b"1"}), (b"2-0", {b"row": b'{"id": 1}'}), (b"3-0", {})], ("stream log", 2)),
+    ("string", b"doc:1", b'{"id": 1}', ("string doc:*", 1)),
+    ("string", b"gone meanwhile", None, ("string gone meanwhile", 0)),
+    ("string", b"\xff", b"{" * 100_000, ("string \ufffd", 0)),
+    ("string", b"no text", b"{\xff}", ("string no text", 0)),
+]
+
+
+@pytest.mark.parametrize(("kind", "key", "content", "rows"), KEY_CONTENTS, ids=[str(each[1]) for each in KEY_CONTENTS])
+def test_what_a_key_of_redis_holds_is_counted_as_rows_where_it_has_the_column(
+    kind: str, key: bytes, content: Any, rows: tuple[str, int]
+) -> None:
+    assert redis._rows(kind, key, content, b"id") == rows
+
+
+def test_a_url_of_redis_is_that_of_a_user_and_a_database_on_the_same_server() -> None:
+    for url in ("redis://:secret@127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"):
+        assert redis._as_user(url, "t1-job", "s_-1", 7) == "redis://t1-job:s_-1@127.0.0.1:6379/7"
+    assert redis._in_database("redis://:secret@valkey:6379/0", 7) == "redis://:secret@valkey:6379/7"

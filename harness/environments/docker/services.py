@@ -1,4 +1,4 @@
-"""The services of a Docker environment: brokers, database, cluster, as containers of one compose project."""
+"""The services of a Docker environment: brokers, databases, cluster, as containers of one compose project."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+import redis
 from docker.models.containers import Container
 from psycopg.conninfo import make_conninfo
 
@@ -25,6 +26,7 @@ from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..broker_metadata import all_lead, registered
 from ..host import Host, wait_available
 from ..spark_master import alive_workers
+from ..valkey_server import clear, version
 from . import containers
 from .engine import bridge_address, connect, engine_errors, owner_label, remove_dead_projects, require_compose
 from .image import Image, our_image, present, users_image
@@ -128,7 +130,7 @@ class DockerServices:
 
     def recover(self) -> None:
         """After a user that may have died at any point: no driver and no executor runs, nobody waits at a probe, all
-        brokers and workers do run, and no machine is cut off. Raises EffectError or Unavailable."""
+        brokers and workers do run, no machine is cut off, and Redis is empty. Raises EffectError or Unavailable."""
         self.failures()  # what that user has killed is none
         for driver in self.project.containers(DRIVER):
             if containers.running(driver):
@@ -143,6 +145,7 @@ class DockerServices:
         self._recover_brokers()
         for worker in WORKERS if self._options.standalone else ():
             self._recover_worker(worker)
+        self._recover_redis()
         self.failures()
 
     def close(self) -> None:
@@ -172,12 +175,11 @@ class DockerServices:
     def addresses(self, inside: bool) -> Addresses:
         host, port = ("postgres", 5432) if inside else (LOOPBACK, self._port("POSTGRES_PORT"))
         database = make_conninfo("", host=host, port=port, user="postgres", password=self._password, dbname="postgres")
-        cache = "valkey:6379" if inside else f"{LOOPBACK}:{self._port('VALKEY_PORT')}"
         brokers = [f"kafka{one}:9092" if inside else self._broker_address(one) for one in BROKER_NUMBERS]
         return Addresses(
             kafka=",".join(brokers) if "kafka1" in self._started else None,
             postgres=database if "postgres" in self._started else None,
-            redis=f"redis://{cache}/0" if "valkey" in self._started else None,
+            redis=self._redis_address(inside) if "valkey" in self._started else None,
         )
 
     def versions(self) -> dict[str, str]:
@@ -259,6 +261,15 @@ class DockerServices:
         dead = [broker for broker in BROKER_NUMBERS if not containers.running(self._broker(broker))]
         if dead:
             self._start_brokers(dead)
+
+    def _recover_redis(self) -> None:
+        """Empty it if it runs, whoever started it: its databases are numbered and few."""
+        if not any(containers.running(one) for one in self.project.containers("valkey")):
+            return
+        try:
+            clear(self._redis_address(inside=False))
+        except redis.RedisError as error:
+            raise Unavailable(f"valkey does not answer: {error}") from error
 
     def _recover_worker(self, service: str) -> None:
         """Have it run, and nothing of a job on it."""
@@ -362,6 +373,8 @@ class DockerServices:
             self._await_leaders()
         if "postgres" in services:
             wait_available(self._postgres_answers, START_SECONDS, "postgres to answer")
+        if "valkey" in services:
+            wait_available(self._redis_answers, START_SECONDS, "valkey to answer")
         if "spark-master" in services:
             wait_available(self._workers_registered, START_SECONDS, "both Spark workers to register", poll=0.2)
 
@@ -414,6 +427,10 @@ class DockerServices:
         except psycopg.OperationalError:
             return False
 
+    def _redis_answers(self) -> str | NotYet:
+        self._raise_failures()
+        return version(self._redis_address(inside=False))
+
     def _workers_registered(self) -> bool | NotYet:
         self._raise_failures()
         found = set(self._workers().values())
@@ -426,6 +443,10 @@ class DockerServices:
         if broker not in BROKER_NUMBERS:
             raise EffectError(f"there is no broker {broker}: there are 1 to {BROKERS}")
         return self.container(f"kafka{broker}")
+
+    def _redis_address(self, inside: bool) -> str:
+        place = "valkey:6379" if inside else f"{LOOPBACK}:{self._port('VALKEY_PORT')}"
+        return f"redis://{place}/0"
 
     def _broker_address(self, broker: int) -> str:
         return f"{LOOPBACK}:{self._port(f'KAFKA{broker}_PORT')}"

@@ -1,4 +1,4 @@
-"""The services of a local environment: brokers, database, cluster. They outlive the drivers that use them.
+"""The services of a local environment: brokers, databases, cluster. They outlive the drivers that use them.
 
 Whoever owns the environment holds this object itself; whoever attaches to a named one speaks to it through
 :mod:`..holder`. So arguments and results are plain data.
@@ -29,8 +29,9 @@ from .cluster import StandaloneCluster
 from .kafka import Broker, KafkaCluster
 from .options import LocalOptions
 from .postgres import Postgres
+from .valkey import Valkey
 
-KNOWN = ("kafka", "postgres")
+KNOWN = ("kafka", "postgres", "redis")
 ENDED_SECONDS = 3.0
 """How long the close of an environment waits for starts that were under way."""
 
@@ -93,6 +94,7 @@ class LocalServices:
         self._providing = threading.Lock()
         self.kafka: KafkaCluster | None = None
         self.postgres: Postgres | None = None
+        self.redis: Valkey | None = None
         self.cluster: StandaloneCluster | None = None
 
     def options(self) -> LocalOptions:
@@ -115,6 +117,8 @@ class LocalServices:
             starts.append(self._start_kafka)
         if "postgres" in services and self.postgres is None:
             starts.append(self._start_postgres)
+        if "redis" in services and self.redis is None:
+            starts.append(self._start_redis)
         if self._options.standalone and self.cluster is None:
             starts.append(self._start_cluster)
         self._all_at_once(starts)
@@ -142,12 +146,14 @@ class LocalServices:
             "java": f"{self.java.version} ({self.java.vendor})",
             "kafka": _kafka_version(self.artifacts),
         }
-        return found | ({"postgres": self.postgres.version} if self.postgres else {})
+        found |= {"postgres": self.postgres.version} if self.postgres else {}
+        return found | ({"valkey": self.redis.version} if self.redis else {})
 
     def addresses(self) -> Addresses:
         return Addresses(
             kafka=self.kafka.addresses if self.kafka else None,
             postgres=self.postgres.address if self.postgres else None,
+            redis=self.redis.address if self.redis else None,
         )
 
     def master_url(self) -> str:
@@ -184,7 +190,7 @@ class LocalServices:
         return self._brokers().start_broker(broker)
 
     def failures(self) -> list[Failure]:
-        parts = [part for part in (self.kafka, self.postgres, self.cluster) if part is not None]
+        parts = [part for part in (self.kafka, self.postgres, self.redis, self.cluster) if part is not None]
         return [failure for part in parts for failure in part.failures()]
 
     def collect_logs(self, directory: str) -> None:
@@ -196,7 +202,8 @@ class LocalServices:
             self.cluster.clear()
 
     def recover(self) -> None:
-        """After a user that may have died at any point: nobody waits at a probe, no executor runs, all brokers do.
+        """After a user that may have died at any point: nobody waits at a probe, no executor runs, all brokers do, and
+        Redis is empty, whose databases are numbered and few.
 
         Raises EffectError, Unavailable or processes.Survivor.
         """
@@ -205,6 +212,8 @@ class LocalServices:
             processes.end(self.cluster.executors)
         if self.kafka:
             self.kafka.recover()
+        if self.redis:
+            self.redis.recover()
         self.failures()
 
     def close(self) -> None:
@@ -219,6 +228,11 @@ class LocalServices:
         postgres = Postgres(self.host)
         postgres.start()
         self.postgres = postgres
+
+    def _start_redis(self) -> None:
+        server = Valkey(self.host)
+        server.start()
+        self.redis = server
 
     def _start_cluster(self) -> None:
         cluster = StandaloneCluster(self.host, self.java, self.spark)
