@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,17 @@ def line_of(sink: str, text: str) -> int:
     """The first line of a reference sink's file that has ``text``."""
     lines = find_sink(sink).read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def flaw_of(sink: str) -> tuple[str, ...]:
+    """The anomalies that a broken sink's file says a certification must find."""
+    tree = ast.parse(find_sink(sink).read_text())
+    (value,) = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "FLAW"
+    ]
+    return tuple(ast.literal_eval(value))
 
 
 def landed(result: TrialResult) -> bool:

@@ -24,7 +24,8 @@ class EffectError(Unavailable):
 @dataclass(frozen=True)
 class Addresses:
     """Where services are found from one side: ``kafka`` bootstrap servers, ``postgres`` a libpq connection string of
-    a superuser on the maintenance database, ``redis`` a URL. None for a service that was not asked for."""
+    a superuser on the maintenance database, ``redis`` a URL of a user who may do everything, in database 0. None for
+    a service that was not asked for."""
 
     kafka: str | None = None
     postgres: str | None = None

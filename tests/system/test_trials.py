@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from trials import (
     TWO_PHASE,
     Run,
     described,
+    flaw_of,
     keeps_its_connection,
     landed,
     line_of,
@@ -262,13 +262,3 @@ def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_att
     assert attempts
     (settled,) = [event for event in result.journal if event["event"] == "settle"]
     assert settled["hanging"] == []
-
-
-def flaw_of(sink: str) -> tuple[str, ...]:
-    tree = ast.parse(find_sink(sink).read_text())
-    (value,) = [
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "FLAW"
-    ]
-    return tuple(ast.literal_eval(value))

@@ -9,6 +9,7 @@ from pathlib import Path
 import redis
 
 from ...runtime.guardian import Child
+from ...runtime.leftovers import disk_errors
 from ...runtime.ports import LOOPBACK
 from ...runtime.waiting import NotYet
 from ..base import Failure, Unavailable
@@ -23,7 +24,7 @@ SETTINGS = Path(__file__).parents[1] / "valkey.settings"
 
 
 class Valkey:
-    """A server that keeps everything in memory. It is asked for its password, which no command line shows."""
+    """A server that keeps everything in memory. Its password stands in a file, because everybody sees command lines."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -40,7 +41,8 @@ class Valkey:
         """Start the server; returns when it answers. Raises Unavailable."""
         server, directory = installed_server(), self.host.directory(PART)
         settings = directory / "valkey.conf"
-        settings.touch(mode=0o600)
+        with disk_errors():
+            settings.touch(mode=0o600)
         self.host.write(settings, self._settings(directory))
         self.port.check(PART)
         self.child = self.host.start(PART, [str(server), str(settings)], inherited(), directory)
