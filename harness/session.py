@@ -83,6 +83,8 @@ class Request:
     """the path of the job's file; None is jobs/passthrough.py"""
     expect: str | None = None
     """the path of the job's expectation; None is the .sql file next to it"""
+    trigger: str | None = None
+    """as the job's --trigger has it; None: the job is not told"""
 
 
 def resolve_plan(
@@ -275,6 +277,7 @@ class Session:
             settle_deadline=request.settle_deadline,
             watch=request.watch,
             readable=request.readable,
+            trigger=request.trigger,
         )
         with self._turn, self._serve(sink.path, directory / LOGS).kept_in(directory / LOGS) as process:
             result = run_trial(spec, self.environment, process, directory, self._serving())

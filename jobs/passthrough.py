@@ -7,7 +7,8 @@ about the session (master, jars, memory) comes from Spark's configuration (SPARK
     python passthrough.py --brokers HOST:PORT --topic in --checkpoint DIR --sink sink.py --target '{"name": "a"}'
 
 It ends with exit code 0 once all that was in the topic at its start is processed, and with the query's exception on
-stderr and exit code 1 if the query fails.
+stderr and exit code 1 if the query fails. With --trigger processingTime="500 milliseconds" it goes on until the file
+of --stop-file is there, and then stops its query.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType, TimestampType
 
@@ -35,6 +38,9 @@ SCHEMA = (
     .add("payload", StringType())
 )
 """The rows under test: ids are unique, no field is null."""
+
+AVAILABLE_NOW = "availableNow"
+LOOK_SECONDS = 1
 
 
 def main(transform: Callable[[DataFrame], DataFrame] = lambda rows: rows, mode: str = "append") -> None:
@@ -50,9 +56,9 @@ def main(transform: Callable[[DataFrame], DataFrame] = lambda rows: rows, mode: 
         .outputMode(mode)
         .queryName(arguments.app_name)
         .option("checkpointLocation", arguments.checkpoint)
-        .trigger(availableNow=True)
+        .trigger(**trigger_of(arguments.trigger))
     )
-    stream.start().awaitTermination()
+    await_end(stream.start(), arguments.stop_file)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -63,8 +69,26 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sink", required=True, type=Path, help="the sink's Python file")
     parser.add_argument("--target", required=True, help="the sink's target, a JSON object")
     parser.add_argument("--max-offsets", required=True, type=int, help="offsets per batch (maxOffsetsPerTrigger)")
+    parser.add_argument("--trigger", default=AVAILABLE_NOW, help="availableNow, or processingTime=INTERVAL")
+    parser.add_argument("--stop-file", type=Path, help="the query is stopped once this file is there")
     parser.add_argument("--app-name", default=Path(sys.argv[0]).stem, help="name of application and query")
     return parser.parse_args()
+
+
+def trigger_of(text: str) -> dict[str, Any]:
+    """What DataStreamWriter.trigger takes."""
+    name, _, interval = text.partition("=")
+    return {name: True} if name == AVAILABLE_NOW else {name: interval}
+
+
+def await_end(query: StreamingQuery, stop_file: Path | None) -> None:
+    if stop_file is None:
+        query.awaitTermination()
+        return
+    while not query.awaitTermination(LOOK_SECONDS):
+        if stop_file.exists():
+            query.stop()
+            return
 
 
 def load_sink(file: Path) -> ModuleType:

@@ -34,6 +34,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
         "seed": str(request.workload.seed),
         "workload": _text(request.workload.as_json()),
         "claim": request.claim.value if request.claim else "the sink's own",
+        "trigger": request.trigger or "the job's own",
         "configuration": _text(request.conf),
         "jars": _text({Path(jar).name: documents.file_digest(Path(jar)) for jar in request.jars}),
         "environment": env,

@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..run_directories import RUNS
 from ..session import EnvironmentOptions, Request, attached
 from ..state_stores import STATE_STORES, StateStoreName
+from ..triggers import check_trigger
 
 Json = Annotated[bool, Parameter(negative=(), help="print one JSON document on stdout and nothing else")]
 
@@ -206,6 +207,10 @@ class JobOptions:
         str | None,
         Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
+    trigger: Annotated[
+        str | None,
+        Parameter(help="when a batch runs: availableNow, or processingTime=INTERVAL [the job's own: availableNow]"),
+    ] = None
     state_store: Annotated[
         StateStoreName | None, Parameter(help="where Spark keeps the state of a stateful job [Spark's default: hdfs]")
     ] = None
@@ -235,4 +240,5 @@ def request_of(
         watch=watch,
         job=job.job,
         expect=job.expect,
+        trigger=None if job.trigger is None else check_trigger(job.trigger),
     )

@@ -16,6 +16,7 @@ from ...faults.probes import PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
+from ..triggers import ends_by_itself
 from . import checkpoint
 from .actuator import TrialActuator
 from .arrange import Resources, input_committed
@@ -105,6 +106,7 @@ def _supervisor(starter: _Starter, record: Record, progress: TrialProgress, watc
         progress=progress,
         deadline=starter.spec.deadline,
         before_restart=watch.after_death if watch else lambda: None,
+        stop=None if ends_by_itself(starter.spec.trigger) else starter.stop,
     )
 
 
@@ -160,7 +162,23 @@ class _Starter:
             *("--sink", str(self.sink)),
             *("--target", json.dumps(self.resources.namespaces["job"])),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
+            *self._trigger(),
         )
+
+    def _trigger(self) -> tuple[str, ...]:
+        """A job that is not told of a trigger need not know these arguments."""
+        if self.spec.trigger is None:
+            return ()
+        stop = () if ends_by_itself(self.spec.trigger) else ("--stop-file", str(self.stop_file))
+        return ("--trigger", self.spec.trigger, *stop)
+
+    @property
+    def stop_file(self) -> Path:
+        return self.resources.checkpoint.with_name("stop")
+
+    def stop(self) -> None:
+        """Ask the job to stop its query."""
+        self.stop_file.touch()
 
     def _variables(self) -> dict[str, str]:
         """Which lines are probed: all of the sink's directory in a trace, else those of the plan only."""

@@ -27,6 +27,7 @@ class TrialProgress:
         self._held_brokers = 0
         self._fired = False
         self._starting = True
+        self._querying = False
         self._moved = time.monotonic()
         self.injector: Injector | None = None
         self._arranged: Future[Any] | None = None
@@ -35,7 +36,7 @@ class TrialProgress:
         with self._lock:
             self._moved = time.monotonic()
             if event == "driver.started":
-                self._starting = True
+                self._starting, self._querying = True, False
             if event == "point":
                 self._note_point(fields)
             if event == "fault.fired":
@@ -52,7 +53,9 @@ class TrialProgress:
 
     def _note_point(self, fields: Mapping[str, Any]) -> None:
         here = (fields.get("phase"), fields.get("edge"))
-        if here == ("batch.commit", "after"):
+        if here == ("query.start", "before"):
+            self._querying = True
+        elif here == ("batch.commit", "after"):
             self._committed.add(fields["batch"])
         elif here == ("sink.write", "before"):
             self._started = fields["batch"]
@@ -109,6 +112,9 @@ class TrialProgress:
 
     def starting(self) -> bool:
         return self._starting
+
+    def querying(self) -> bool:
+        return self._querying
 
     def consequences(self) -> int:
         return self._consequences

@@ -36,6 +36,8 @@ class TrialSpec:
     settle_deadline: float = 15.0
     watch: bool = True
     """whether the target is read while the job is under way, too"""
+    trigger: str | None = None
+    """as the job's --trigger has it; a query that does not end by itself is stopped once its input is committed"""
     readable: bool = False
     """whether a run without a fault could be read: then a reading that fails after one is the fault's work"""
 

@@ -24,6 +24,10 @@ REAP = 5.0
 DRAIN = 10.0
 """Seconds that a driver's other processes have to end after its main process did."""
 
+QUIET = 2.0
+"""Seconds without a report after which a job whose input is committed has nothing left to do: a batch without data, if
+there is one, follows the last one at the next trigger."""
+
 POLL = 0.1
 """Seconds between two looks at the drivers."""
 
@@ -78,6 +82,9 @@ class Progress(Protocol):
     def starting(self) -> bool:
         """Whether the driver that was started last has not handed a batch to the sink yet."""
 
+    def querying(self) -> bool:
+        """Whether the driver that was started last has started its query."""
+
     def busy(self) -> bool:
         """Whether a fault's actions are under way."""
 
@@ -94,6 +101,9 @@ class Supervisor:
     """Runs one job to its end. ``start`` starts incarnation n; ``error_of`` finds its exception in its log, one line;
     ``complete`` says whether all input is committed: a driver that ends before that has died, whatever its exit code.
 
+    ``stop`` asks a job that does not end by itself to do so; it is called once the input is committed and nothing has
+    been reported for QUIET seconds.
+
     ``deadline`` bounds the seconds in which the job is idle (:class:`.idleness.Idleness`). ``before_restart`` is called
     after each end of a driver that another one follows, when none runs.
     """
@@ -105,6 +115,7 @@ class Supervisor:
     progress: Progress
     deadline: float
     before_restart: Callable[[], None] = lambda: None
+    stop: Callable[[], None] | None = None
     incarnations: list[Incarnation] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _wake: threading.Event = field(default_factory=threading.Event)
@@ -208,9 +219,18 @@ class Supervisor:
                 return True
             if all(incarnation.replaced for incarnation in running):
                 self.progress.release()
+            self._stop_if_done()
             self._wake.wait(POLL)
             self._wake.clear()
         return False
+
+    def _stop_if_done(self) -> None:
+        if self.stop is None or self.progress.idle_seconds() < QUIET or not self.progress.querying():
+            return
+        if not self.progress.holding() and self.complete():
+            self.record("job.stopping", {})
+            self.stop()
+            self.stop = None
 
     def _idle_seconds(self) -> float:
         return self._idleness.seconds(self.progress.idle_seconds(), self.progress.starting())

@@ -123,6 +123,16 @@ def forgetful(directory: Path) -> str:
     return str(copied("running_sum", directory, text[text.index("\n\nif __name__") :], FORGETS))
 
 
+@pytest.mark.parametrize("job", ["tumbling_window", long("passthrough")])
+def test_a_job_that_does_not_end_by_itself_is_stopped_when_its_input_is_done(trial: Run, job: str) -> None:
+    plan = "batch.commit:before[batch=1] -> kill(driver)"
+    result = trial("postgres_ledger", plan, job=job, trigger="processingTime=500 milliseconds")
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result)
+    assert [event["event"] for event in result.journal].count("job.stopping") == 1
+    assert result.verdict.records["expected"] == result.verdict.records["seen"]
+
+
 def copied(job: str, directory: Path, right: str, wrong: str) -> Path:
     """A copy of a reference job with other text in one place, next to all that it imports and to its expectation."""
     found = find_job(job)

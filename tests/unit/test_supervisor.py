@@ -63,6 +63,66 @@ class HeldJob:
     def processor_seconds(self) -> None:
         return None
 
+    def querying(self) -> bool:
+        return True
+
+
+@dataclass
+class EndlessJob(HeldJob):
+    """A driver whose query goes on until it is asked to stop; nothing is reported of it any more."""
+
+    asked: list[bool] = field(default_factory=list)
+    complete: bool = True
+    queries: bool = True
+
+    def wait(self, timeout: float) -> int | None:
+        return 0 if self.asked else None
+
+    def alive(self) -> list[str]:
+        return []
+
+    def holding(self) -> bool:
+        return False
+
+    def querying(self) -> bool:
+        return self.queries
+
+    def idle_seconds(self) -> float:
+        return 3.0
+
+    @property
+    def fired(self) -> bool:
+        return False
+
+
+def endless(job: EndlessJob, events: list[str], deadline: float = 60.0) -> Supervisor:
+    driver: Any = job
+    return Supervisor(
+        start=lambda number: driver,
+        complete=lambda: job.complete,
+        error_of=lambda number: None,
+        record=lambda event, fields: events.append(event),
+        progress=driver,
+        deadline=deadline,
+        stop=lambda: job.asked.append(True),
+    )
+
+
+def test_a_job_that_does_not_end_by_itself_is_asked_to_stop_once() -> None:
+    job, events = EndlessJob(), list[str]()
+    assert endless(job, events).run() == JobOutcome(finished=True)
+    assert (job.asked, events) == ([True], ["driver.started", "job.stopping", "driver.exited"])
+
+
+@pytest.mark.parametrize("lacking", ["complete", "queries"])
+def test_a_job_is_not_asked_to_stop_before_its_query_has_committed_its_input(lacking: str) -> None:
+    job, events = EndlessJob(), list[str]()
+    setattr(job, lacking, False)
+    supervisor = endless(job, events)
+    supervisor._launch()
+    supervisor._stop_if_done()
+    assert (job.asked, events) == ([], ["driver.started"])
+
 
 def test_a_job_that_the_plan_holds_up_is_let_go_instead_of_given_up() -> None:
     job, events = HeldJob(), list[str]()
