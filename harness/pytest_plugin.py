@@ -23,7 +23,20 @@ if TYPE_CHECKING:
     from .trial.spec import TrialResult
 
 MARKER = "onceproof"
-ARGUMENTS = ("sink", "faults", "claim", "seed", "rows", "batches", "conf", "jars", "deadline", "job", "expect")
+ARGUMENTS = (
+    "sink",
+    "faults",
+    "claim",
+    "seed",
+    "rows",
+    "batches",
+    "conf",
+    "jars",
+    "deadline",
+    "job",
+    "expect",
+    "trigger",
+)
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,7 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
             deadline=arguments.get("deadline", 90.0),
             job=_near(arguments.get("job"), request.node.path),
             expect=_near(arguments.get("expect"), request.node.path),
+            trigger=arguments.get("trigger"),
         )
         return Trial(onceproof_session.trial(asked))
     except (UsageError, Unavailable, ValueError) as error:

@@ -25,6 +25,7 @@ from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
 from .trial.trial import run_trial
+from .triggers import check_trigger
 
 DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
 
@@ -256,6 +257,8 @@ class Session:
 
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
+        if request.trigger is not None:
+            check_trigger(request.trigger)
         job = find_job(request.job, request.expect)
         plan, resolved = resolve_plan(request.plan, job, find_sink(request.sink), self._options, trace=request.trace)
         directory = new_run_directory(self._options.runs, request.directory)
