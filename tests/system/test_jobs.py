@@ -87,6 +87,18 @@ def test_a_job_whose_state_is_gone_after_a_crash_is_found(trial: Run, tmp_path: 
 
 
 @pytest.mark.long
+def test_a_job_that_reads_uncommitted_data_lets_rows_of_aborted_transactions_through(
+    trial: Run, tmp_path: Path
+) -> None:
+    text = find_job("passthrough").path.read_text()
+    (tmp_path / "hasty.py").write_text(text.replace('"read_committed"', '"read_uncommitted"'))
+    (tmp_path / "hasty.sql").write_text("SELECT * FROM input")
+    result = trial("postgres_ledger", job=str(tmp_path / "hasty.py"))
+    assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["phantom"], described(result)
+    assert "the job or its reader reads uncommitted data" in result.verdict.anomalies[0].causes[0]
+
+
+@pytest.mark.long
 def test_a_job_that_keeps_its_state_in_memory_is_right_until_it_dies(trial: Run, tmp_path: Path) -> None:
     result = trial("postgres_upsert", job=forgetful(tmp_path))
     assert result.verdict.outcome == "pass", described(result)
