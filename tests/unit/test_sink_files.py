@@ -66,7 +66,7 @@ def test_a_broken_sink_claims_exactly_once_and_names_its_anomalies(file: Path) -
     sink = load(file)
     assert sink.GUARANTEE == "exactly-once"
     assert sink.FLAW
-    assert set(sink.FLAW) <= {"lost", "duplicated", "stale", "withdrawn"}
+    assert set(sink.FLAW) <= {"lost", "duplicated", "stale", "withdrawn", "hanging"}
     assert all(kind in (sink.__doc__ or "") for kind in sink.FLAW)
 
 
