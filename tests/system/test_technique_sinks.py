@@ -1,0 +1,95 @@
+"""Each technique of a sink at its most delicate step, and the flaws that are common in it.
+
+Of each target one correct sink and one broken one are in every run; the others are long.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from trials import Run, described, flaw_of, landed, line_of, long
+
+ONE_TASK_ENDED = "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
+
+DELICATE = {
+    "postgres_prepared": "line[{COMMIT PREPARED}][batch=1]#2 -> kill(driver)",
+    "postgres_masked": "line[{connection.execute(SHOW}][batch=1] -> kill(driver)",
+    "kafka_marker": "line[{producer.commit_transaction()}][batch=1] -> kill(driver)",
+    "kafka_compacted": "sink.commit:after[batch=1] -> kill(driver)",
+    "file_rename": "line[{os.replace(pending, final)}][batch=1]#2 -> kill(driver)",
+    "file_manifest": ONE_TASK_ENDED,
+}
+"""Exactly-once sinks: where most is done and nothing is settled. {text} is the line that has the text."""
+
+IN_SHORT = ("postgres_prepared", "kafka_marker", "file_rename")
+
+
+def plan_of(sink: str, plan: str) -> str:
+    return re.sub(r"\{(.*?)\}", lambda text: f"{sink}.py:{line_of(sink, text[1])}", plan)
+
+
+@pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in DELICATE])
+def test_a_technique_holds_where_its_driver_dies_at_the_most_delicate_step(trial: Run, sink: str) -> None:
+    result = trial(sink, plan_of(sink, DELICATE[sink]))
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
+    assert landed(result)
+
+
+@pytest.mark.long
+def test_a_manifest_that_is_compacted_in_the_replayed_batch_names_each_file_once(trial: Run) -> None:
+    result = trial("file_manifest", "sink.write:after[batch=2] -> kill(driver)")
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result)
+
+
+WINDOWS = {
+    ("postgres_append", "sink.write:after[batch=1] -> kill(driver)"): ["duplicated"],
+    ("wal_committer", "line[{send(target, json.loads}][batch=1] -> kill(driver)"): [],
+    ("wal_committer", "line[{publish(record,}][batch=1] -> kill(driver)"): ["duplicated"],
+    ("wal_committer", "sink.write:after[batch=1] -> kill(driver)"): [],
+    ("file_bare", ONE_TASK_ENDED): ["duplicated"],
+    ("file_bare", "sink.write:after[batch=1] -> kill(driver)"): [],
+}
+"""At-least-once sinks: what a death inside of their window for duplicates shows, and one outside of it does not."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sink", "plan"), WINDOWS)
+def test_an_at_least_once_sink_duplicates_in_the_window_that_its_file_names_and_in_no_other(
+    trial: Run, sink: str, plan: str
+) -> None:
+    result = trial(sink, plan_of(sink, plan))
+    assert result.verdict.outcome == "pass", described(result)
+    assert [anomaly.kind for anomaly in result.verdict.anomalies] == WINDOWS[sink, plan]
+    assert landed(result)
+
+
+BROKEN = {
+    "prepared_rolled_back": 'line[{"COMMIT", decided}][batch=1]#2 -> kill(driver)',
+    "prepared_under_new_names": 'line[{"COMMIT", self.gid}][batch=1]#2 -> kill(driver)',
+    "masked_keeps_leftovers": "line[{cursor.execute(SHOW, }][batch=1] -> kill(driver)",
+    "masked_collects_shown": "sink.write:after[batch=1] -> kill(driver)",
+    "marker_of_an_aborted": "line[{producer.commit_transaction()}][batch=1] -> kill(driver)",
+    "fenced_taken_for_committed": "line[{committed=True}][batch=1]#2 -> kill(driver)",
+    "recorded_before_sent": "line[{send(target, json.loads}][batch=1] -> kill(driver)",
+    "moved_by_tasks": "sink.commit:before[batch=1] -> kill(driver)",
+    "promotes_what_it_finds": "sink.commit:before[batch=1] -> kill(driver)",
+    "manifest_ignored": ONE_TASK_ENDED,
+}
+"""The fault under which each broken sink breaks."""
+
+BROKEN_IN_SHORT = ("prepared_under_new_names", "marker_of_an_aborted", "promotes_what_it_finds")
+
+
+@pytest.mark.parametrize("sink", [sink if sink in BROKEN_IN_SHORT else long(sink) for sink in BROKEN])
+def test_a_flaw_of_a_technique_shows_the_anomalies_that_its_file_says(trial: Run, sink: str) -> None:
+    result = trial(sink, plan_of(sink, BROKEN[sink]))
+    assert result.verdict.outcome == "fail", described(result)
+    assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == flaw_of(sink)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", BROKEN)
+def test_a_sink_with_a_flaw_is_right_when_nothing_fails(trial: Run, sink: str) -> None:
+    assert trial(sink).verdict.outcome == "pass"
