@@ -60,6 +60,12 @@ def test_the_kafka_sink_duplicates_the_rows_of_a_replayed_batch(trial: Run) -> N
     assert any("replay by the restarted driver" in cause for cause in duplicated.causes)
 
 
+def test_a_job_with_state_and_a_sink_in_redis_survive_a_crash_after_the_states_commit(trial: Run) -> None:
+    result = trial("redis_ledger", "state.commit:after[batch=1] -> kill(driver)", job="running_sum")
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result)
+
+
 def test_a_fault_that_is_never_reached_is_inconclusive(trial: Run) -> None:
     result = trial("postgres_upsert", "sink.write:after[batch=999] -> kill(driver)")
     assert (result.verdict.outcome, result.verdict.guarantee) == ("inconclusive", None)
