@@ -359,7 +359,7 @@ def test_a_disk_that_the_databases_files_do_not_fit_on_is_named(
 def test_a_driver_runs_a_plain_script_to_its_end(local: LocalEnvironment, tmp_path: Path) -> None:
     (tmp_path / "finish").touch()
     driver = local.start_driver(spec(tmp_path, executor_rules=RULE))
-    assert driver.wait(60) == 0
+    assert driver.wait(300) == 0
     log = (tmp_path / "driver.log").read_text()
     assert "counted 4" in log
     assert "time zone UTC mine a b" in log
@@ -379,7 +379,7 @@ def test_without_lean_start_up_a_driver_has_the_users_own_settings(
     environment = open_local(LocalOptions(master="local[2,3]", lean=False))
     try:
         driver = environment.start_driver(spec(tmp_path, conf={}))
-        assert driver.wait(60) == 0
+        assert driver.wait(300) == 0
     finally:
         environment.close()
     assert "time zone UTC mine from the user" in (tmp_path / "driver.log").read_text()
@@ -474,7 +474,7 @@ def test_a_killed_executor_is_replaced_and_its_tasks_run_again(standalone: Local
     assert processes.look(pid) is None or not processes.look(pid).alive  # type: ignore[union-attr]
     workers(tmp_path, 3)
     (tmp_path / "finish").touch()
-    assert driver.wait(60) == 0
+    assert driver.wait(300) == 0
     assert "counted 4" in (tmp_path / "driver.log").read_text()
 
 

@@ -307,7 +307,7 @@ class Driver:
 
     def finish(self) -> list[str]:
         """Query id and run id of a job that ended well."""
-        assert self.process.wait(120) == 0, self.log()[-3000:]
+        assert self.process.wait(400) == 0, self.log()[-3000:]
         return next(line for line in self.log().splitlines() if line.startswith("QUERY")).split()[1:]
 
     def log(self) -> str:

@@ -82,3 +82,9 @@ def test_a_wrong_import_would_be_seen(tmp_path: Path, monkeypatch: pytest.Monkey
     path.parent.mkdir(parents=True)
     path.write_text("from ...assertions import judge\nfrom ... import harness\nimport onceproof.plans\nimport json\n")
     assert list(imported(path)) == ["assertions", "harness", "onceproof", ""]
+
+
+def test_no_two_test_files_have_the_same_name() -> None:
+    """pytest imports them by their base names."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
