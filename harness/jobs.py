@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Job:
 
     def columns(self) -> dict[str, str]:
         """The columns of the rows that are handed to the sink, in their order, with their types by TYPE_NAMES."""
-        return {field.name: TYPE_NAMES[field.type] for field in truth_schema(self.expectation())}
+        return {field.name: TYPE_NAMES[field.type] for field in _schema(self.expectation())}
 
 
 def reference_jobs() -> list[Path]:
@@ -146,6 +147,11 @@ def fits(job: Job, constants: Mapping[str, Any]) -> bool:
     columns, key = constants.get("HOLDS"), constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
     return (columns is None or set(columns) == set(job.columns())) and set(named) <= set(job.columns())
+
+
+@cache
+def _schema(expectation: Expectation) -> pa.Schema:
+    return truth_schema(expectation)
 
 
 def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:

@@ -13,7 +13,7 @@ from trials import Run, described, flaw_of, landed, line_of, long
 ONE_TASK_ENDED = "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
 
 DELICATE = {
-    "postgres_prepared": "line[{COMMIT PREPARED}][batch=1]#2 -> kill(driver)",
+    "postgres_prepared": 'line[{SQL("COMMIT PREPARED}][batch=1]#2 -> kill(driver)',
     "postgres_masked": "line[{connection.execute(SHOW}][batch=1] -> kill(driver)",
     "kafka_marker": "line[{producer.commit_transaction()}][batch=1] -> kill(driver)",
     "kafka_compacted": "sink.commit:after[batch=1] -> kill(driver)",
