@@ -14,7 +14,9 @@ its input, by a digest of the source offsets: a batch that is planned anew after
 
 Windows: what a dead attempt prepared holds its locks and a slot of max_prepared_transactions until its batch is written
 again, so there must be slots for several attempts. Rows of a batch are seen transaction by transaction. A decision that
-is deleted by hand while its batch is in flight doubles rows.
+is deleted by hand while its batch is in flight doubles rows. A query whose checkpoint is given up leaves what its last
+batch had prepared: its gids begin with the query id, and are ended by hand, as the decision says. Spark hands a Python
+data source no jobs in update mode.
 """
 
 from __future__ import annotations
