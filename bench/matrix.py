@@ -94,7 +94,7 @@ def _certified(session: Session, path: Path, broken: bool, directory: Path, prof
 def _job(sink: Path) -> str:
     """The reference job, or the first that gives the rows which the sink holds."""
     jobs = [REFERENCE, *reference_jobs()]
-    return next(str(path) for path in jobs if fits(find_job(str(path)), constants(sink)))
+    return next(str(path) for path in jobs if fits(find_job(str(path)), sink, constants(sink)))
 
 
 if __name__ == "__main__":

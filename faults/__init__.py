@@ -35,7 +35,7 @@ from .language import LocatedPlan, format_action, format_fault, format_plan, for
 from .printing import format_place
 from .rendezvous import Rendezvous
 from .resolve import ResolvedPlan, resolve
-from .shape import keeps_state, modules_used
+from .shape import hands_over_updates, keeps_state, modules_used, takes_updates
 
 __all__ = [
     "ACTIONS",
@@ -67,6 +67,7 @@ __all__ = [
     "format_place",
     "format_plan",
     "format_point",
+    "hands_over_updates",
     "keeps_state",
     "modules_used",
     "parse",
@@ -78,4 +79,5 @@ __all__ = [
     "required_steps",
     "resolve",
     "shape_of",
+    "takes_updates",
 ]

@@ -133,6 +133,17 @@ def modules_used(path: Path) -> list[Path]:
     return sorted(path.parent / name for name in modules_of(path) if name != path.name)
 
 
+def takes_updates(shape: SinkShape) -> bool:
+    """Whether Spark gives such a sink the output mode update: files and Python data sources only take what is final."""
+    return not (shape.file or shape.python_source)
+
+
+def hands_over_updates(job: Path) -> bool:
+    """Whether a job's code names the output mode update. Raises as :func:`keeps_state` does."""
+    tree = ast.parse(job.read_bytes(), filename=str(job))
+    return any(isinstance(node, ast.Constant) and node.value == "update" for node in ast.walk(tree))
+
+
 def keeps_state(job: Path) -> bool:
     """Whether a job's code, or a module next to it that it imports, calls what Spark keeps state for.
 

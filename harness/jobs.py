@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
-from ..faults import SinkShape, keeps_state
+from ..faults import SinkShape, hands_over_updates, keeps_state, takes_updates
 from .errors import SinkError, UsageError
 from .sinks import JOBS, TARGET_KEY, Sink, shape
 
@@ -142,8 +142,10 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
         raise SinkError(f"sink {sink.path.name}: {error}") from error
 
 
-def fits(job: Job, constants: Mapping[str, Any]) -> bool:
-    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job."""
+def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
+    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job, and takes its output mode."""
+    if hands_over_updates(job.path) and not takes_updates(shape(sink)):
+        return False
     columns, key = constants.get("HOLDS"), constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
     return (columns is None or set(columns) == set(job.columns())) and set(named) <= set(job.columns())

@@ -71,7 +71,7 @@ def sinks(
 
 
 def _fitting(job: Job) -> list[Path]:
-    return [path for path in reference_sinks() if fits(job, constants(path))]
+    return [path for path in reference_sinks() if fits(job, path, constants(path))]
 
 
 def _described(path: Path) -> dict[str, Any]:

@@ -96,5 +96,6 @@ def test_the_reference_job_passes_its_input_on_by_id(capsys: pytest.CaptureFixtu
 
 def test_the_sinks_of_a_job_are_those_that_can_hold_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
     every, fitting = ({line.split("\t")[0] for line in printed(capsys, *words)} for words in (["sinks"], COUNTS))
-    assert {"postgres_upsert", "kafka_transactional"} <= fitting < every
-    assert "postgres_insert" in every - fitting
+    assert {"postgres_upsert", "kafka_append"} <= fitting < every
+    assert "postgres_insert" in every - fitting, "it has columns of its own"
+    assert {"kafka_transactional", "file_manifest"} <= every - fitting, "Spark gives them no updates"
