@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,10 +97,11 @@ def planned(workload: Workload) -> JobInput:
 
     The watermarks are those of a job that waits for no late event; a batch without data closes what is left open.
     """
-    stored = input_table(workload, workload.planned_acks(), workload.batch_bounds())
-    last = max(workload.batch_bounds())
-    watermarks = {batch: _latest_event(_until(stored, batch - 1)) for batch in range(last + 2)}
-    return job_input(stored, watermarks)
+    bounds = workload.batch_bounds()
+    stored = input_table(workload, workload.planned_acks(), bounds)
+    latest = {row["batch"]: _milliseconds(row["event_time_max"]) for row in _by_batch(stored).to_pylist()}
+    events = (latest.get(batch, 0) for batch in range(len(bounds)))
+    return job_input(stored, dict(enumerate(accumulate(events, max, initial=0))))
 
 
 def truth(expectation: Expectation, given: JobInput) -> pa.Table:
@@ -262,7 +264,10 @@ def _time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)
 
 
-def _latest_event(stored: pa.Table) -> int:
-    """In milliseconds since 1970; 0 where there is none."""
-    latest = pc.max(stored["event_time"]).as_py()
-    return int(latest.replace(tzinfo=UTC).timestamp() * 1000) if latest else 0
+def _milliseconds(time: datetime) -> int:
+    return round(time.replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def _by_batch(stored: pa.Table) -> pa.Table:
+    """The latest event of each batch."""
+    return stored.group_by("batch").aggregate([("event_time", "max")])

@@ -70,6 +70,13 @@ def test_each_planned_batch_is_there_with_its_watermark() -> None:
     assert truth_until(late, given, 0).num_rows == 0
 
 
+def test_a_planned_watermark_is_the_latest_event_of_the_batches_before() -> None:
+    for one in GIVEN.batches.to_pylist():
+        times = [row["event_time"] for row in STORED.to_pylist() if row["batch"] < one["batch"]]
+        assert one["watermark"] == max(times, default=datetime(1970, 1, 1))
+    assert GIVEN.batches["batch"].to_pylist() == list(range(SMALL.batches + 1)), "one without data closes the rest"
+
+
 def test_the_truth_of_a_job_that_passes_everything_through_is_the_committed_rows() -> None:
     assert truth(ALL, GIVEN).schema == ROW_SCHEMA
     assert same_rows(truth(ALL, GIVEN), committed_rows(SMALL))
