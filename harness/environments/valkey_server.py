@@ -5,6 +5,7 @@ from __future__ import annotations
 import redis
 
 from ..runtime.waiting import NotYet
+from .base import Unavailable
 
 TIMEOUT = 2.0
 """Seconds for a connection, and for an answer."""
@@ -22,12 +23,15 @@ def version(url: str) -> str | NotYet:
 
 
 def clear(url: str) -> None:
-    """Remove every user but the first one, with their connections, and every key. Raises redis.RedisError."""
-    with connect(url) as client:
-        users = [user for user in client.acl_users() if user != DEFAULT_USER]
-        if users:
-            client.acl_deluser(*users)
-        client.flushall()
+    """Remove every user but the first one, with their connections, and every key. Raises Unavailable."""
+    try:
+        with connect(url) as client:
+            users = [user for user in client.acl_users() if user != DEFAULT_USER]
+            if users:
+                client.acl_deluser(*users)
+            client.flushall()
+    except redis.RedisError as error:
+        raise Unavailable(f"valkey does not answer: {error}") from error
 
 
 def connect(url: str) -> redis.Redis:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import redis
+from onceproof.harness.environments import valkey_server
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker import services as docker_services
@@ -242,7 +243,8 @@ def test_a_redis_that_does_not_answer_is_not_given_to_the_next_user(
     def silent(url: str) -> None:
         raise redis.ConnectionError("no answer")
 
-    monkeypatch.setattr(docker_services, "clear", silent)
+    monkeypatch.setattr(valkey_server, "connect", silent)
+    monkeypatch.setattr(docker_services, "clear", valkey_server.clear)
     project.found["valkey"] = Container("valkey", project.done)
     with pytest.raises(Unavailable, match=r"^valkey does not answer: no answer$"):
         held.recover()

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-import redis
 from docker.models.containers import Container
 from psycopg.conninfo import make_conninfo
 
@@ -264,12 +263,8 @@ class DockerServices:
 
     def _recover_redis(self) -> None:
         """Empty it if it runs, whoever started it: its databases are numbered and few."""
-        if not any(containers.running(one) for one in self.project.containers("valkey")):
-            return
-        try:
+        if any(containers.running(one) for one in self.project.containers("valkey")):
             clear(self._redis_address(inside=False))
-        except redis.RedisError as error:
-            raise Unavailable(f"valkey does not answer: {error}") from error
 
     def _recover_worker(self, service: str) -> None:
         """Have it run, and nothing of a job on it."""
