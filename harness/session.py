@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..assertions import Guarantee, Workload
-from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, parse_located, resolve
+from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse_located, resolve
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
@@ -101,11 +101,11 @@ def resolve_plan(
     return resolved.plan, resolved
 
 
-def refusal(plan: Plan, job: Job, sink: Path, options: EnvironmentOptions) -> str | None:
-    """Why this plan cannot be carried out with this job and sink in this environment; None if it can."""
+def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | None:
+    """Why this plan cannot be carried out with a sink of this shape in this environment; None if it can."""
     env, master = where(options)
     try:
-        resolve(plan, shape_with(job, sink), master, network=env == "docker")
+        resolve(plan, shape, master, network=env == "docker")
     except PlanError as error:
         return error.message
     return None

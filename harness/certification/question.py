@@ -36,7 +36,7 @@ def question_of(
     return Question(
         trace=trace.journal,
         roles=roles,
-        refusal=lambda plan: refusal(plan, job, sink, session.options),
+        refusal=lambda plan: refusal(plan, shape, session.options),
         replay=replay,
         profile=wanted.profile,
         phases=frozenset(phase.name for phase, _ in phases_of(shape)),
