@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -113,13 +113,7 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def shape_with(job: Job, sink: Path) -> SinkShape:
     """What static analysis says of a sink with its job. Raises SinkError or UsageError for a file that has none."""
-    try:
-        stateful = keeps_state(job.path)
-    except SyntaxError as error:
-        raise UsageError(f"job {job.path}, line {error.lineno}: SyntaxError: {error.msg}") from error
-    except (OSError, ValueError) as error:
-        raise UsageError(f"job {job.path} cannot be read: {error}") from error
-    return replace(shape(sink), stateful=stateful)
+    return replace(shape(sink), stateful=_read_from(job, keeps_state))
 
 
 def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Schema:
@@ -143,12 +137,19 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
 
 
 def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
-    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job, and takes its output mode."""
-    if hands_over_updates(job.path) and not takes_updates(shape(sink)):
+    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job, and takes its output mode.
+
+    Raises UsageError for a job or an expectation that cannot be used, SinkError for a sink that cannot be read.
+    """
+    if _read_from(job, hands_over_updates) and not takes_updates(shape(sink)):
         return False
-    columns, key = constants.get("HOLDS"), constants.get("KEY")
+    try:
+        columns = job.columns().keys()
+    except ExpectationError as error:
+        raise UsageError(f"{job.expectation_path}: {error}") from error
+    key = constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
-    return (columns is None or set(columns) == set(job.columns())) and set(named) <= set(job.columns())
+    return _holds(constants.get("HOLDS"), columns) and set(named) <= columns
 
 
 @cache
@@ -158,11 +159,26 @@ def _schema(expectation: Expectation) -> pa.Schema:
 
 def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
     """SinkError unless the sink can hold the job's rows, as far as it says which ones it can."""
-    if sink.columns is not None and set(sink.columns) != set(schema.names):
+    if sink.columns is not None and not _holds(sink.columns, schema.names):
         raise SinkError(
             f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (HOLDS), but job {job.name} gives rows "
             f"of {', '.join(schema.names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
         )
+
+
+def _holds(held: Collection[str] | None, columns: Collection[str]) -> bool:
+    """Whether a sink that holds rows with these columns (None: with any) holds those of a job."""
+    return held is None or set(held) == set(columns)
+
+
+def _read_from(job: Job, what: Callable[[Path], bool]) -> bool:
+    """What static analysis says of a job's code. Raises UsageError."""
+    try:
+        return what(job.path)
+    except SyntaxError as error:
+        raise UsageError(f"job {job.path}, line {error.lineno}: SyntaxError: {error.msg}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"job {job.path} cannot be read: {error}") from error
 
 
 def _problem(path: Path) -> str:

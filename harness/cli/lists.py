@@ -66,7 +66,7 @@ def sinks(
 
         onceproof sinks --job tumbling_window
     """
-    rows = [_described(path) for path in _fitting(find_job(job))] if job else [*map(_described, reference_sinks())]
+    rows = [_described(path) for path in (_fitting(find_job(job)) if job is not None else reference_sinks())]
     return _show(rows, json, ("name", "claims", "flaw", "meaning"))
 
 

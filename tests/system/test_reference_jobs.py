@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from onceproof.harness.jobs import find_job, reference_jobs
+from onceproof.harness.state_stores import STATE_STORES
 from trials import Run, described, landed, line_of, long
-
-ROCKSDB = {
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
-    "RocksDBStateStoreProvider"
-}
-CHANGELOG = ROCKSDB | {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true"}
 
 WRONG = {
     "deduplicate": ('withWatermark("event_time", "20 seconds").dropDuplicates()', 'where("value > -1000000000")'),
@@ -118,13 +114,13 @@ def test_a_crash_between_two_places_is_survived_only_if_both_take_the_replay(
 @pytest.mark.parametrize(
     ("job", "plan", "conf"),
     [
-        ("session_window", "state.commit:after[batch=1] -> kill(driver)", ROCKSDB),
+        ("session_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb"]),
         long("join_streams", "state.commit:before[batch=1, store=right-keyToNumValues] -> fail", {}),
-        long("tumbling_window", "state.commit:after[batch=1] -> kill(driver)", CHANGELOG),
+        long("tumbling_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb-changelog"]),
     ],
     ids=["RocksDB", "files", "RocksDB with a changelog"],
 )
-def test_a_crash_at_a_commit_of_state_changes_nothing(trial: Run, job: str, plan: str, conf: dict[str, str]) -> None:
+def test_a_crash_at_a_commit_of_state_changes_nothing(trial: Run, job: str, plan: str, conf: Mapping[str, str]) -> None:
     result = trial("postgres_upsert", plan, job=job, conf=conf)
     assert result.verdict.outcome == "pass", described(result)
     assert landed(result)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from onceproof.harness import jobs
-from onceproof.harness.cli import execute
+from onceproof.harness.cli import execute, lists
+from onceproof.harness.errors import UsageError
 
 COMMANDS = ["sinks", "jobs", "phases"]
 COUNTS = ["sinks", "--job", "wordcount"]
@@ -99,3 +100,24 @@ def test_the_sinks_of_a_job_are_those_that_can_hold_its_rows(capsys: pytest.Capt
     assert {"postgres_upsert", "kafka_append"} <= fitting < every
     assert "postgres_insert" in every - fitting, "it has columns of its own"
     assert {"kafka_transactional", "file_manifest"} <= every - fitting, "Spark gives them no updates"
+
+
+@pytest.mark.parametrize(
+    ("job", "sql", "why"),
+    [
+        ("def (", "SELECT * FROM input", r"job \S+mine\.py, line 1: SyntaxError: "),
+        ("", "SELECT key FROM input", r"mine\.sql: the expectation's result has no column 'id'"),
+        ("", "SELECT nothing", r"mine\.sql: the expectation is no SQL that DuckDB runs"),
+    ],
+)
+def test_a_job_that_cannot_be_used_is_one_clear_line(tmp_path: Path, job: str, sql: str, why: str) -> None:
+    (tmp_path / "mine.py").write_text(job)
+    (tmp_path / "mine.sql").write_text(sql)
+    with pytest.raises(UsageError, match=why) as error:
+        lists.sinks(job=str(tmp_path / "mine.py"))
+    assert "\n" not in str(error.value)
+
+
+def test_a_job_without_a_name_is_one_clear_line() -> None:
+    with pytest.raises(UsageError, match="--job  "):
+        lists.sinks(job="")
