@@ -21,7 +21,7 @@ from ..sinks import find_sink, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
-CONSTANTS = ("GUARANTEE", "SERVICES", "FLAW", "KEY", "HOLDS")
+CONSTANTS = ("GUARANTEE", "TECHNIQUE", "SERVICES", "FLAW", "KEY", "HOLDS")
 
 
 def register(app: App) -> None:
@@ -67,7 +67,7 @@ def sinks(
         onceproof sinks --job tumbling_window
     """
     rows = [_described(path) for path in (_fitting(find_job(job)) if job is not None else reference_sinks())]
-    return _show(rows, json, ("name", "claims", "flaw", "meaning"))
+    return _show(rows, json, ("name", "claims", "technique", "flaw", "meaning"))
 
 
 def _fitting(job: Job) -> list[Path]:
@@ -80,6 +80,7 @@ def _described(path: Path) -> dict[str, Any]:
     return {
         "name": path.stem,
         **({"claims": found["GUARANTEE"]} if "GUARANTEE" in found else {}),
+        **({"technique": found["TECHNIQUE"]} if "TECHNIQUE" in found else {}),
         **({"flaw": found.get("FLAW") or ""} if path.parent.name in ("sinks", "broken") else {}),
         "meaning": meaning,
         "path": str(path),

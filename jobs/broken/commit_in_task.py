@@ -18,6 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "two-phase commit"
 FLAW = ("duplicated",)
 SERVICES = ("kafka",)
 

@@ -16,6 +16,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 FLAW = ("lost",)
 SERVICES = ("postgres", "directory")
 HOLDS = ("id", "key", "value", "event_time", "payload", "place")

@@ -33,6 +33,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "two-phase commit"
 FLAW = ("lost",)
 SERVICES = ("kafka",)
 

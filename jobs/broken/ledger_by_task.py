@@ -19,6 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 FLAW = ("lost", "duplicated")
 SERVICES = ("postgres",)
 HOLDS = ("id", "key", "value", "event_time", "payload")

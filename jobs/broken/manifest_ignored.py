@@ -19,6 +19,7 @@ import pyarrow.parquet as parquet
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "atomic rename"
 FLAW = ("duplicated",)
 SERVICES = ("directory",)
 

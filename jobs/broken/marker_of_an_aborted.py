@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import struct, to_json
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 FLAW = ("lost",)
 SERVICES = ("kafka",)
 

@@ -17,6 +17,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "masked until committed"
 FLAW = ("lost", "withdrawn")
 SERVICES = ("postgres",)
 HOLDS = ("id", "key", "value", "event_time", "payload")

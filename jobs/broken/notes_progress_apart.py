@@ -17,6 +17,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame, Row
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 FLAW = ("duplicated",)
 SERVICES = ("postgres",)
 HOLDS = ("id", "key", "value", "event_time", "payload")

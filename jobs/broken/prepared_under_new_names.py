@@ -30,6 +30,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "two-phase commit"
 FLAW = ("hanging", "lost")
 SERVICES = ("postgres",)
 HOLDS = ("id", "key", "value", "event_time", "payload")

@@ -28,6 +28,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "atomic rename"
 FLAW = ("duplicated",)
 SERVICES = ("directory",)
 

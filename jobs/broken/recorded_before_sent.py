@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import struct, to_json
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "write-ahead log"
 FLAW = ("lost",)
 SERVICES = ("kafka", "directory")
 

@@ -15,6 +15,7 @@ import redis
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "idempotent"
 FLAW = ("duplicated",)
 SERVICES = ("redis",)
 

@@ -19,6 +19,7 @@ import redis
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 FLAW = ("duplicated",)
 SERVICES = ("redis",)
 

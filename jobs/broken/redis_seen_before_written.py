@@ -18,6 +18,7 @@ import redis
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 FLAW = ("lost",)
 SERVICES = ("redis",)
 

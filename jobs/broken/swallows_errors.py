@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "idempotent"
 FLAW = ("lost",)
 SERVICES = ("postgres",)
 HOLDS = ("id", "key", "value", "event_time", "payload")

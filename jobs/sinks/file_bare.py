@@ -22,6 +22,7 @@ import pyarrow.parquet as parquet
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "at-least-once"
+TECHNIQUE = "append"
 SERVICES = ("directory",)
 
 

@@ -31,6 +31,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "atomic rename"
 SERVICES = ("directory",)
 ATOMIC = True
 

@@ -37,6 +37,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "atomic rename"
 SERVICES = ("directory",)
 
 IN_PROGRESS, PENDING, DECIDED, FINAL = STAGES = ("in-progress", "pending", "decided", "final")

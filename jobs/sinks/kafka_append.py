@@ -12,6 +12,7 @@ from pyspark.sql.functions import concat_ws, struct, to_json
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "at-least-once"
+TECHNIQUE = "append"
 SERVICES = ("kafka",)
 
 

@@ -26,6 +26,7 @@ from pyspark.sql.functions import struct, to_json
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "idempotent"
 SERVICES = ("kafka",)
 KEY = "target.key"
 

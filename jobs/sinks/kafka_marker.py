@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import struct, to_json
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 SERVICES = ("kafka",)
 
 DEADLINE = 60.0

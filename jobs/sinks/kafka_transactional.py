@@ -44,6 +44,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "two-phase commit"
 SERVICES = ("kafka",)
 
 TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000

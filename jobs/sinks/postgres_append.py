@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "at-least-once"
+TECHNIQUE = "append"
 SERVICES = ("postgres",)
 
 TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}

@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "idempotent"
 SERVICES = ("postgres",)
 HOLDS = ("id", "key", "value", "event_time", "payload")
 KEY = ("key",)

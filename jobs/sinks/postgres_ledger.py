@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 SERVICES = ("postgres",)
 
 TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}

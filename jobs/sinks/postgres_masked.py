@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import struct, to_json
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "masked until committed"
 SERVICES = ("postgres",)
 ATOMIC = True
 

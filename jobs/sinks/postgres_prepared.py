@@ -42,6 +42,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "two-phase commit"
 SERVICES = ("postgres",)
 
 TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}

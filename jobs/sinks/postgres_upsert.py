@@ -13,6 +13,7 @@ from psycopg.rows import dict_row
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "idempotent"
 SERVICES = ("postgres",)
 KEY = "target.key"
 

@@ -13,6 +13,7 @@ import redis
 from pyspark.sql import DataFrame
 
 GUARANTEE = "at-least-once"
+TECHNIQUE = "append"
 SERVICES = ("redis",)
 
 STREAM = "events"

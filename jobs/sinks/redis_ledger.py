@@ -22,6 +22,7 @@ import redis
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "ledger"
 SERVICES = ("redis",)
 ATOMIC = True
 

@@ -17,6 +17,7 @@ import redis
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
+TECHNIQUE = "idempotent"
 SERVICES = ("redis",)
 KEY = "target.key"
 

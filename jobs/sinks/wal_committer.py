@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import struct, to_json
 
 GUARANTEE = "at-least-once"
+TECHNIQUE = "write-ahead log"
 SERVICES = ("kafka", "directory")
 
 Records = list[tuple[str, str]]

@@ -12,6 +12,9 @@ from onceproof.harness.cli import execute, lists
 from onceproof.harness.errors import UsageError
 
 COMMANDS = ["sinks", "jobs", "phases"]
+TECHNIQUES = {
+    "append", "atomic rename", "idempotent", "ledger", "masked until committed", "two-phase commit", "write-ahead log"
+}  # fmt: skip
 COUNTS = ["sinks", "--job", "wordcount"]
 TOTALS = """-- key: customer, day
 
@@ -67,11 +70,17 @@ def test_a_terminal_of_80_columns_is_wide_enough_and_no_word_is_cut(
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [item["name"] for item in items]
 
 
+def test_each_technique_has_a_correct_sink_and_a_broken_one(capsys: pytest.CaptureFixture[str]) -> None:
+    items = json.loads("".join(printed(capsys, "sinks", "--json")))
+    broken = {item["technique"] for item in items if item["flaw"]}
+    assert broken == {item["technique"] for item in items if not item["flaw"]} == TECHNIQUES
+
+
 @pytest.mark.usefixtures("narrow")
 def test_a_sink_shows_what_it_claims_and_its_flaw_if_it_has_one(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [ESCAPES.sub("", line) for line in printed(capsys, "sinks")]
-    assert "kafka_append  claims: at-least-once" in lines
-    assert "postgres_insert  claims: exactly-once  flaw: duplicated" in lines
+    assert "kafka_append  claims: at-least-once  technique: append" in lines
+    assert "postgres_insert  claims: exactly-once  technique: append  flaw: duplicated" in lines
 
 
 def test_a_job_shows_its_key_its_columns_and_the_sinks_that_hold_its_rows(
