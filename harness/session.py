@@ -86,6 +86,8 @@ class Request:
     """the path of the job's expectation; None is the .sql file next to it"""
     trigger: str | None = None
     """as the job's --trigger has it; None: the job is not told"""
+    keep: bool = False
+    """whether the files of target.directory stay in the run directory"""
 
 
 def resolve_plan(
@@ -281,6 +283,7 @@ class Session:
             watch=request.watch,
             readable=request.readable,
             trigger=request.trigger,
+            keep=request.keep,
         )
         with self._turn, self._serve(sink.path, directory / LOGS).kept_in(directory / LOGS) as process:
             result = run_trial(spec, self.environment, process, directory, self._serving())

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from ...assertions import ClaimName, Guarantee, GuaranteeName, Outcome, OutcomeName, weakest
 from ...documents import CLOSED, write_document
+from ..determinism import Determinism
 from ..trial.document import SinkNamed, WorkloadUsed
 from .points import Profile
 from .results import Judged, PointResult
@@ -52,6 +53,9 @@ class Certificate(BaseModel):
     anomalies: dict[str, int] = Field(description="kind to the number of points at which it was seen")
     notes: list[str] = Field(description="what should be known of the sink though it breaks no claim, each once")
     reference: Judged = Field(description="the fault-free trial")
+    determinism: Determinism | None = Field(
+        default=None, description="whether the job gives the same rows again; null where that was not looked into"
+    )
     points: list[PointResult] = Field(description="one for each point, in the order of the space")
     seconds: float = Field(ge=0, description="the whole sweep, without what ran before --resume")
     environment: dict[str, str] = Field(description="versions")
@@ -80,11 +84,19 @@ def guarantee_of(outcome: OutcomeName, trials: Iterable[Judged]) -> GuaranteeNam
     return weakest(Guarantee(trial.guarantee) for trial in trials if trial.guarantee).value
 
 
-def summary_of(outcome: OutcomeName, claim: str, scope: Scope, results: Sequence[PointResult]) -> str:
-    """``pass as exactly-once: 214 points over 5 batches; not possible here: ...``; where it failed first."""
+def summary_of(
+    outcome: OutcomeName,
+    claim: str,
+    scope: Scope,
+    results: Sequence[PointResult],
+    determinism: Determinism | None = None,
+) -> str:
+    """``pass as exactly-once: 214 points over 5 batches; not possible here: ...``; where it failed first, and that it
+    may be the job's fault."""
     first = next((result for result in results if result.verdict == outcome != "pass"), None)
     where = f"; first at {first.step}: {first.plan}" if first else ""
-    return f"{outcome} as {claim}: {scope.summary}{where}"
+    job = f"; {determinism.sentence}" if determinism and not determinism.deterministic else ""
+    return f"{outcome} as {claim}: {scope.summary}{where}{job}"
 
 
 def anomalies_of(trials: Iterable[Judged]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..determinism import Determinism
 from ..session import Request, Session
 from ..sinks import find_sink
 from .certificate import (
@@ -26,6 +27,7 @@ from .packing import packs
 from .points import Space, SweepPoint
 from .question import question_of
 from .recoveries import recoveries, shows_a_recovery
+from .repeats import determinism_of
 from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
@@ -78,10 +80,13 @@ def certify(
     store = Store(directory, inputs)
     reference, trace = traced(session, replace(request, plan=""), directory, REFERENCE)
     request = replace(request, readable=reference.verdict != "inconclusive")
+    determinism = determinism_of(session, request, directory, roles.values())
     question = question_of(session, request, directory, wanted, roles, trace)
     space = space_of(question)
     asked = select(space, wanted.points)
-    state = _SweepState(request, directory, wanted, roles, reference, trace, space, asked, store, inputs, started)
+    state = _SweepState(
+        request, directory, wanted, roles, reference, determinism, trace, space, asked, store, inputs, started
+    )
     engine = Engine(session, request, directory, store, fail_fast=wanted.fail_fast, done=done)
     try:
         if not (wanted.fail_fast and reference.verdict == "fail") and _run(engine, state, asked.points, announce):
@@ -140,6 +145,7 @@ class _SweepState:
     wanted: Wanted
     roles: Mapping[str, int]
     reference: Judged
+    determinism: Determinism | None
     trace: Trace
     space: Space
     asked: Space
@@ -161,7 +167,7 @@ class _SweepState:
         document = self.trace.document
         return Certificate(
             verdict=outcome,
-            summary=summary_of(outcome, document.claim, scope, results),
+            summary=summary_of(outcome, document.claim, scope, results, self.determinism),
             guarantee=guarantee_of(outcome, trials),
             claim=document.claim,
             sink=document.sink,
@@ -178,6 +184,7 @@ class _SweepState:
             anomalies=anomalies_of(trials),
             notes=notes_of(trials),
             reference=self.reference,
+            determinism=self.determinism,
             points=results,
             seconds=round(time.monotonic() - self.started, 1),
             environment=document.environment.model_dump(),

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...faults import Fault, Plan, Point, format_plan, phases_of, required_steps
+from ...faults import phases_of, required_steps
 from ...faults.handlers import calls_at, errors_in, states_a_fact
 from ..jobs import find_job, shape_with
 from ..session import Request, Session, refusal
 from ..sinks import find_sink
-from .points import CRASH, KILL, STEPS_ONLY, Code, Question
+from .points import STEPS_ONLY, Code, Question
+from .repeats import crashes
 from .space import names_code
 from .trace import Event, Line
 from .traced import REPLAY, Trace, traced
@@ -25,9 +26,7 @@ def question_of(
     shape = shape_with(job, sink)
     replay: Sequence[Event] = ()
     if wanted.profile not in STEPS_ONLY and names_code(wanted.points):
-        crashes = [Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in roles.values()]
-        plan = format_plan(Plan(tuple(crashes)))
-        replay = traced(session, replace(request, plan=plan), directory, REPLAY)[1].journal
+        replay = traced(session, replace(request, plan=crashes(roles.values())), directory, REPLAY)[1].journal
 
     def caught(lines: Sequence[Line], facts: bool) -> list[str]:
         names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)

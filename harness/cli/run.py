@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +11,15 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...assertions import Outcome
+from ..certification.repeats import determinism_of
 from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
-from ..session import resolve_plan
+from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
-from ..trial.record import trial_as_json
+from ..trial.record import trial_as_json, write_trial
+from ..trial.spec import TrialResult
 from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened
 
@@ -64,12 +67,26 @@ def run(
     resolve_plan(request.plan, find_job(request.job, request.expect), find_sink(sink), options)
     check_job(find_job(request.job, request.expect), request.workload)
     with opened(options) as session:
-        result = session.trial(request)
+        result = looked_into(session, request, session.trial(request))
         if json:
             say(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))
         else:
             print_trial(result)
     return EXIT[result.verdict.outcome]
+
+
+def looked_into(session: Session, request: Request, result: TrialResult) -> TrialResult:
+    """A trial that failed after a batch was handed over again, with what the job itself has to do with that."""
+    runs = Counter(one["batch"] for one in result.verdict.attempts if "offsets" in one)
+    again = sorted(batch for batch, count in runs.items() if count > 1)
+    if result.verdict.outcome is not Outcome.FAIL or not again:
+        return result
+    determinism = determinism_of(session, request, result.directory, again)
+    if determinism is None:
+        return result
+    found = replace(result, determinism=determinism)
+    write_trial(found)
+    return found
 
 
 def plan_text(faults: tuple[str, ...], file: Path | None) -> str:

@@ -20,6 +20,8 @@ def coloured(outcome: Outcome) -> str:
 def print_trial(result: TrialResult) -> None:
     console = Terminal()
     print_verdict(result.verdict, console)
+    if result.determinism is not None:
+        console.print(f"note: {escape(result.determinism.sentence)}", soft_wrap=True)
     for warning in result.warnings:
         console.print(f"[yellow]warning[/]: {escape(warning)}", soft_wrap=True)
     console.print("time: " + ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in result.timings.items()))

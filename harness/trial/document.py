@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ...assertions import ClaimName, VerdictDocument
 from ...documents import CLOSED
+from ..determinism import Determinism
 
 
 class SinkNamed(BaseModel):
@@ -92,6 +93,9 @@ class TrialDocument(VerdictDocument):
         description="what went wrong apart from the trial, such as the sink's cleanup: the verdict stands"
     )
     run_directory: str = Field(description="its absolute path")
+    determinism: Determinism | None = Field(
+        default=None, description="whether the job gives the same rows again; null where that was not looked into"
+    )
 
 
 TRIAL_DOCUMENT = TypeAdapter(TrialDocument)

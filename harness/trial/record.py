@@ -49,6 +49,7 @@ def trial_document(result: TrialResult) -> TrialDocument:
         ),
         warnings=list(result.warnings),
         run_directory=str(result.directory),
+        determinism=result.determinism,
     )
 
 

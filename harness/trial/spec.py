@@ -9,6 +9,7 @@ from typing import Any
 
 from ...assertions import Evidence, Guarantee, Verdict, Workload
 from ...faults import Plan, ResolvedPlan
+from ..determinism import Determinism
 from ..jobs import Job
 from ..sinks import Sink
 
@@ -40,6 +41,8 @@ class TrialSpec:
     """as the job's --trigger has it; a query that does not end by itself is stopped once its input is committed"""
     readable: bool = False
     """whether a run without a fault could be read: then a reading that fails after one is the fault's work"""
+    keep: bool = False
+    """whether the files of target.directory stay in the run directory"""
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,5 @@ class TrialResult:
     journal: Sequence[Mapping[str, Any]]
     evidence: Evidence
     warnings: Sequence[str] = ()
+    determinism: Determinism | None = None
+    """of the job, where it was looked into"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +39,9 @@ from .settle import Settler
 from .source import SourceError, write_workload
 from .spec import TrialResult, TrialSpec
 from .timings import stages
+
+KEPT = "target"
+"""The folder of a run directory with what was in target.directory at the end."""
 
 
 class Stopwatch:
@@ -145,6 +149,9 @@ class _Trial:
             self._at_end("the trial's source topic was not removed", resources.drop_source)
             for kind in resources.targets.kinds:
                 self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)
+            if spec.keep:
+                source = resources.namespaces["harness"]["directory"]
+                self._at_end("the target's files were not kept", shutil.copytree, source, self.directory / KEPT)
             unreadable = _prepare(spec, resources, self.sink_process)
             pool = self.stack.enter_context(ThreadPoolExecutor(1))
             writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)

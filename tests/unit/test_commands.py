@@ -27,7 +27,7 @@ class Session:
         self.options = options
 
     def trial(self, request: Request) -> SimpleNamespace:
-        return SimpleNamespace(verdict=BROKEN, warnings=(), timings={}, directory=Path("/run"))
+        return SimpleNamespace(verdict=BROKEN, warnings=(), timings={}, directory=Path("/run"), determinism=None)
 
     def close(self) -> None:
         raise Unavailable("broker 1 lives on")

@@ -40,6 +40,7 @@ def trial() -> dict[str, Any]:
         "configuration": {"master": "local[2,4]", "conf": {}, "jars": []},
         "warnings": [],
         "run_directory": "/runs/1",
+        "determinism": None,
     }
 
 
