@@ -72,7 +72,7 @@ def scope_of(
     cells += [_gap(gap, "not reached") for gap in space.unreached]
     cells += [_gap(gap, "not possible here") for gap in space.impossible]
     return Scope(
-        summary=_summary(asked, results, roles, cells),
+        summary=_summary(asked, results, cells, left_out=sum(point.text not in chosen for point in space.points)),
         roles=dict(roles),
         cells=cells,
         unswept=list(unswept),
@@ -92,20 +92,21 @@ def _gap(gap: Gap, status: Status) -> Cell:
     return Cell(step=gap.step, action=gap.action, role=gap.role, status=status, points=0, reason=gap.reason)
 
 
-def _summary(asked: Space, results: Mapping[str, PointResult], roles: Mapping[str, int], cells: Sequence[Cell]) -> str:
+def _summary(asked: Space, results: Mapping[str, PointResult], cells: Sequence[Cell], left_out: int) -> str:
     """``214 points over 5 batches; not possible here: kill(executor) needs --master standalone ...``."""
     run = sum(point.text in results for point in asked.points)
     batches = len({point.batch for point in asked.points if point.batch is not None})
-    parts = [f"{_counted(run, len(asked.points))} over {batches} batches"]
+    parts = [f"{_counted(run, len(asked.points))} over {batches} batch{'' if batches == 1 else 'es'}"]
     parts += _named("not reached", (cell for cell in cells if cell.status == "not reached"), by="step")
     parts += _named("not possible here", (gap for gap in cells if gap.status == "not possible here"), by="action")
-    if left := sum(cell.points for cell in cells if cell.status == "not asked") - (len(asked.points) - run):
-        parts.append(f"not asked: {left} points")
+    if left_out:
+        parts.append(f"not asked: {_counted(left_out, left_out)}")
     return "; ".join(parts)
 
 
 def _counted(run: int, asked: int) -> str:
-    return f"{run} points" if run == asked else f"{run} of {asked} points"
+    word = "point" if asked == 1 else "points"
+    return f"{run} {word}" if run == asked else f"{run} of {asked} {word}"
 
 
 def _named(title: str, cells: Iterable[Cell], by: Literal["step", "action"]) -> list[str]:
