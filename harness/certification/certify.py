@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..determinism import Determinism
+from ..errors import Unavailable
 from ..session import Request, Session
 from ..sinks import find_sink
+from .beside import Beside
 from .certificate import (
     Certificate,
     Coverage,
@@ -24,15 +26,15 @@ from .certificate import (
 from .engine import Engine
 from .inputs import inputs_of
 from .packing import packs
-from .points import Space, SweepPoint
-from .question import question_of
+from .points import EMPTY, Question, Space, SweepPoint
+from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
-from .repeats import determinism_of
+from .repeats import determinism_of, looks_into
 from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
-from .space import select, space_of
-from .trace import Event, Line, lines_in
+from .space import chosen, select, space_of
+from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, read_journal, traced
 from .unswept import unswept
 from .wanted import STANDARD, Wanted
@@ -44,15 +46,19 @@ START = 0.4
 """What a further point of a packed run costs, in times of the reference trial."""
 
 
+Replay = Sequence[Event]
+"""The journal of a traced replay; empty where none is asked for."""
+
+
 @dataclass(frozen=True)
 class Sweep:
-    """What is going to be run, known after the traces.
+    """A part of the points that is going to be run.
 
     ``expected`` is in seconds; so many ``stored`` results are there already.
     """
 
     reference: Judged
-    space: Space
+    points: int
     runs: int
     stored: int
     expected: float
@@ -80,35 +86,91 @@ def certify(
     store = Store(directory, inputs)
     reference, trace = traced(session, replace(request, plan=""), directory, REFERENCE)
     request = replace(request, readable=reference.verdict != "inconclusive")
-    determinism = determinism_of(session, request, directory, roles.values())
-    question = question_of(session, request, directory, wanted, roles, trace)
-    space = space_of(question)
-    asked = select(space, wanted.points)
-    state = _SweepState(
-        request, directory, wanted, roles, reference, determinism, trace, space, asked, store, inputs, started
-    )
     engine = Engine(session, request, directory, store, fail_fast=wanted.fail_fast, done=done)
+    state = _SweepState(request, directory, wanted, roles, reference, trace, store, inputs, started)
+    sweeping = _Sweeping(session, engine, state, announce)
     try:
-        if not (wanted.fail_fast and reference.verdict == "fail") and _run(engine, state, asked.points, announce):
-            more = tuple(recoveries(question, _struck(state)))
-            state = replace(state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
-            if more:
-                _run(engine, state, more, announce)
+        if not (wanted.fail_fast and reference.verdict == "fail"):
+            sweeping.run()
     finally:
-        certificate = state.certificate()
+        certificate = sweeping.state.certificate()
         write_certificate(certificate, directory)
     return certificate
 
 
-def _run(engine: Engine, state: _SweepState, points: Sequence[SweepPoint], announce: Callable[[Sweep], None]) -> bool:
-    """Run what has no result yet; whether the sweep goes on."""
-    wanted, store, reference = state.wanted, state.store, state.reference
-    todo = packs([point for point in points if store.get(point.text) is None], wanted.pack)
-    parallel = wanted.parallel or default_parallelism()
-    sizes = [len(pack.points) for pack in todo]
-    stored = len(state.asked.points) - sum(sizes)
-    announce(Sweep(reference, state.asked, len(todo), stored, _expected(reference, sizes, parallel)))
-    return engine.run(todo, parallel)
+class _Sweeping:
+    """A sweep under way. ``state`` is what its certificate is made of, whenever it ends."""
+
+    def __init__(self, session: Session, engine: Engine, state: _SweepState, announce: Callable[[Sweep], None]) -> None:
+        self._session = session
+        self._engine = engine
+        self._announce = announce
+        self._lanes = state.wanted.parallel or default_parallelism()
+        space = space_of(self._question(state, ()))
+        self.state = replace(state, space=space, asked=chosen(space, state.wanted.points))
+
+    def run(self) -> None:
+        """The steps of the protocol, while a replay is traced; then all points that the two traces have shown; then
+        those that only the trials of these have shown."""
+        goes_on, determinism, replay = self._prepared()
+        self.state = replace(self.state, determinism=determinism)
+        if replay is None:
+            return
+        question = self._question(self.state, replay)
+        space = space_of(question)
+        asked = select(space, self.state.wanted.points)
+        self.state = replace(self.state, space=space, asked=asked)
+        if goes_on and self._run(asked.points, self._lanes):
+            more = tuple(recoveries(question, _struck(self.state)))
+            self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
+            if more:
+                self._run(more, self._lanes)
+
+    def _question(self, state: _SweepState, replay: Sequence[Event]) -> Question:
+        return question_of(self._session.options, state.request, state.wanted, state.roles, state.trace, replay)
+
+    def _prepared(self) -> tuple[bool, Determinism | None, Replay | None]:
+        """Whether the sweep goes on, and what its points are computed from: no replay if it ended before there was one.
+
+        The steps that are run meanwhile come first where one failed point is enough.
+        """
+        wanted, request = self.state.wanted, self.state.request
+        if not replays(wanted) and not looks_into(request):
+            return True, None, ()
+        if wanted.fail_fast:
+            goes_on = self._run(self._steps(), self._lanes)
+            return goes_on, self._determinism(), self._replay() if goes_on else None
+        if self._lanes == 1:
+            return True, self._determinism(), self._replay()
+        beside = Beside(lambda: (self._determinism(), self._replay()))
+        goes_on = self._run(self._steps(), self._lanes - 1)
+        try:
+            return goes_on, *beside.result()
+        except Unavailable:
+            if goes_on:
+                raise
+            return False, None, None
+
+    def _determinism(self) -> Determinism | None:
+        state = self.state
+        return determinism_of(self._session, state.request, state.directory, state.roles.values())
+
+    def _replay(self) -> Replay:
+        state = self.state
+        return replay_of(self._session, state.request, state.directory, state.roles) if replays(state.wanted) else ()
+
+    def _steps(self) -> list[SweepPoint]:
+        return [point for point in self.state.asked.points if isinstance(point.at, Step) and not point.exclusive]
+
+    def _run(self, points: Sequence[SweepPoint], lanes: int) -> bool:
+        """Run what has no result yet; whether the sweep goes on."""
+        state = self.state
+        todo = packs([point for point in points if state.store.get(point.text) is None], state.wanted.pack)
+        sizes = [len(pack.points) for pack in todo]
+        stored = sum(state.store.get(point.text) is not None for point in state.asked.points)
+        expected = _expected(state.reference, sizes, lanes)
+        self._announce(Sweep(state.reference, len(state.asked.points), len(todo), stored, expected))
+        return self._engine.run(todo, lanes)
 
 
 def _struck(state: _SweepState) -> Iterator[tuple[SweepPoint, Sequence[Event]]]:
@@ -145,13 +207,13 @@ class _SweepState:
     wanted: Wanted
     roles: Mapping[str, int]
     reference: Judged
-    determinism: Determinism | None
     trace: Trace
-    space: Space
-    asked: Space
     store: Store
     inputs: Mapping[str, str]
     started: float
+    determinism: Determinism | None = None
+    space: Space = EMPTY
+    asked: Space = EMPTY
     whole: bool = False
 
     def certificate(self) -> Certificate:

@@ -85,6 +85,9 @@ class Space:
         return replace(self, points=self.points + points)
 
 
+EMPTY = Space(())
+
+
 @dataclass(frozen=True)
 class Code:
     """What static analysis knows of the lines of the sink's modules.

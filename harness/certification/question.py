@@ -9,7 +9,7 @@ from pathlib import Path
 from ...faults import phases_of, required_steps
 from ...faults.handlers import calls_at, errors_in, states_a_fact
 from ..jobs import find_job, shape_with
-from ..session import Request, Session, refusal
+from ..session import EnvironmentOptions, Request, Session, refusal
 from ..sinks import find_sink
 from .points import STEPS_ONLY, Code, Question
 from .repeats import crashes
@@ -19,14 +19,26 @@ from .traced import REPLAY, Trace, traced
 from .wanted import Wanted
 
 
+def replays(wanted: Wanted) -> bool:
+    """Whether what a replay runs is asked for."""
+    return wanted.profile not in STEPS_ONLY and names_code(wanted.points)
+
+
+def replay_of(session: Session, request: Request, directory: Path, roles: Mapping[str, int]) -> Sequence[Event]:
+    """The journal of a trial in which the batch of each role is replayed."""
+    return traced(session, replace(request, plan=crashes(roles.values())), directory, REPLAY)[1].journal
+
+
 def question_of(
-    session: Session, request: Request, directory: Path, wanted: Wanted, roles: Mapping[str, int], trace: Trace
+    options: EnvironmentOptions,
+    request: Request,
+    wanted: Wanted,
+    roles: Mapping[str, int],
+    trace: Trace,
+    replay: Sequence[Event] = (),
 ) -> Question:
     sink, job = find_sink(request.sink), find_job(request.job, request.expect)
     shape = shape_with(job, sink)
-    replay: Sequence[Event] = ()
-    if wanted.profile not in STEPS_ONLY and names_code(wanted.points):
-        replay = traced(session, replace(request, plan=crashes(roles.values())), directory, REPLAY)[1].journal
 
     def caught(lines: Sequence[Line], facts: bool) -> list[str]:
         names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)
@@ -35,7 +47,7 @@ def question_of(
     return Question(
         trace=trace.journal,
         roles=roles,
-        refusal=lambda plan: refusal(plan, shape, session.options),
+        refusal=lambda plan: refusal(plan, shape, options),
         replay=replay,
         profile=wanted.profile,
         phases=frozenset(phase.name for phase, _ in phases_of(shape)),

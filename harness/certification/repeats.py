@@ -27,13 +27,18 @@ def crashes(batches: Iterable[int]) -> str:
     )
 
 
+def looks_into(request: Request) -> bool:
+    """Whether there is anything to look into: not in the job that passes its input on as it is."""
+    return find_job(request.job, request.expect).path != REFERENCE
+
+
 def determinism_of(session: Session, request: Request, directory: Path, batches: Iterable[int]) -> Determinism | None:
     """What the job of ``request`` makes of ``batches`` when they are run again; the trial is kept in ``directory``.
 
-    None for the job that passes its input on as it is, for one that fails in front of another sink than its own, and
-    where no batch was run twice.
+    None where there is nothing to look into, for a job that fails in front of another sink than its own, and where no
+    batch was run twice.
     """
-    if find_job(request.job, request.expect).path == REFERENCE:
+    if not looks_into(request):
         return None
     asked = replace(request, sink=str(RECORDER), claim=None, plan=crashes(batches), keep=True, watch=False)
     try:

@@ -62,6 +62,12 @@ def select(space: Space, wanted: str) -> Space:
     if not all(name in KINDS or _known(name, space) for name in names):
         steps = dict.fromkeys(_name(point.at) for point in space.points)
         raise UsageError(f"--points {wanted!r} selects nothing: the steps of this sink are {', '.join(steps)}")
+    return chosen(space, wanted)
+
+
+def chosen(space: Space, wanted: str) -> Space:
+    """The same, also if a name selects nothing."""
+    names = _names(wanted)
     return replace(
         space,
         points=tuple(point for point in space.points if _selected(point.at, names)),

@@ -44,7 +44,7 @@ class SweepReport:
         if self._total:
             self._announce_more(sweep)
             return
-        self._total, self._done = len(sweep.space.points), sweep.stored
+        self._total, self._done = sweep.points, sweep.stored
         stored = f", {sweep.stored} of them done before" if sweep.stored else ""
         self._console.print(
             f"{self._name} reference: {coloured(Outcome(sweep.reference.verdict))} ({sweep.reference.seconds:.1f} s); "
@@ -53,10 +53,9 @@ class SweepReport:
         )
 
     def _announce_more(self, sweep: Sweep) -> None:
-        more, self._total = len(sweep.space.points) - self._total, len(sweep.space.points)
-        self._done = sweep.stored
+        more, self._total, self._done = sweep.points - self._total, sweep.points, sweep.stored
         self._console.print(
-            f"{self._name} {more} more points: code that only recoveries ran; {sweep.runs} runs follow, about "
+            f"{self._name} {more} more points, from the trials until now; {sweep.runs} runs follow, about "
             f"{_duration(sweep.expected)}",
             highlight=False,
         )
