@@ -94,6 +94,10 @@ class Open:
     detail: str = ""
     holds_up: str = "it holds others up"
     """what it does to others for as long as it is open"""
+    age: float | None = field(default=None, compare=False)
+    """seconds since it began, where the service tells"""
+    timeout: float | None = field(default=None, compare=False)
+    """seconds after which the service aborts it; None: never, or not any more"""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .checkers.torn import torn_batches
-from .model import Evidence
+from .model import Evidence, Glimpse
+
+SAFE = 0.5
+"""So much of a transaction's timeout may pass until a recovery has committed it."""
 
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    return _torn(evidence) + _failed(evidence) + _hidden(evidence)
+    return _torn(evidence) + _failed(evidence) + _hidden(evidence) + _slow(evidence)
 
 
 def _torn(evidence: Evidence) -> list[str]:
@@ -32,3 +38,34 @@ def _hidden(evidence: Evidence) -> list[str]:
         return []
     where = ", ".join(f"{place} {rows}" for place, rows in evidence.raw.items() if rows)
     return [f"read() hides {lying - read[-1]} of {lying} rows (in the target lie: {where})"]
+
+
+def _slow(evidence: Evidence) -> list[str]:
+    """Transactions that a dead driver left, and that were nearer to their timeout than the recovery can be sure of."""
+    timeouts = {
+        transaction.timeout
+        for glimpse in evidence.glimpses
+        for transaction in glimpse.opened
+        if transaction.timeout and transaction.age
+        if (waited := _until_committed(glimpse, evidence)) is not None
+        if transaction.age + waited > SAFE * transaction.timeout
+    }
+    return [
+        f"a transaction was open for more than half of its timeout ({seconds:g} s) until the recovered job had "
+        "committed its batch: if it takes longer, the service aborts what the sink may have decided to commit"
+        for seconds in sorted(timeouts)
+    ]
+
+
+def _until_committed(glimpse: Glimpse, evidence: Evidence) -> float | None:
+    """Seconds from a reading until the engine recorded the batch as done that had been handed over by then."""
+    events = evidence.journal[glimpse.event_index :]
+    for event in events[1:]:
+        if _commits(event, glimpse.handed_over):
+            return float(event["t"]) - float(events[0]["t"])
+    return None
+
+
+def _commits(event: Mapping[str, Any], batch: int | None) -> bool:
+    point = (event.get("phase"), event.get("edge"), event.get("batch"))
+    return event["event"] == "point" and point == ("batch.commit", "after", batch)

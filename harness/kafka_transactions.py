@@ -6,6 +6,7 @@ refuses or the time is over. Nothing here writes, besides :func:`abort_transacti
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -16,7 +17,10 @@ from ..assertions import Open
 from .errors import ObservationError
 from .kafka_topics import QUIET
 
-ONGOING_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+ONGOING = "Ongoing"
+"""The state in which a transaction's timeout counts."""
+
+ONGOING_STATES = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """States of ``kafka.coordinator.transaction.TransactionState`` in which records wait for their markers."""
 
 ORPHAN = "producer "
@@ -43,7 +47,15 @@ def open_transactions(bootstrap: str, topics: Collection[str], timeout: float = 
         described = _ongoing(admin, topics)
         known = {description.producer_id for description in described.values()}
         found = [
-            Open("kafka", name, description.state.value, _held(description.topic_partitions, topics), HOLDS_UP)
+            Open(
+                "kafka",
+                name,
+                description.state.value,
+                _held(description.topic_partitions, topics),
+                HOLDS_UP,
+                age=round(time.time() - description.transaction_start_time_ms / 1000, 1),
+                timeout=description.transaction_timeout_ms / 1000 if description.state.value == ONGOING else None,
+            )
             for name, description in described.items()
         ]
         found += [

@@ -15,6 +15,7 @@ def side_by_side(certificates: Sequence[Certificate]) -> Table:
     table = Table(
         Column("the driver dies at", no_wrap=True),
         *(Column(one.sink.name, no_wrap=True) for one in certificates),
+        pad_edge=False,  # or the longest name is cut at 80 columns
         title="Exactly-once, step by step",
     )
     columns: list[dict[str, Judged]] = [

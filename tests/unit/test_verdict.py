@@ -403,6 +403,30 @@ def test_a_reader_that_gives_all_rows_or_more_hides_none(raw: dict[str, int]) ->
     assert list(judge(replace(evidence(), raw=raw)).notes) == []
 
 
+# --- transactions that a dead driver leaves ---
+
+
+def left_for(age: float, timeout: float | None, batch: int = 1) -> list[str]:
+    """The notes on a transaction that was ``age`` seconds old when the driver was dead. Each event takes a second."""
+    paper = killed_in_batch_1()
+    index = next(number for number, event in enumerate(paper.journal) if event["event"] == "fault.confirmed")
+    assert index + 5 < len(paper.journal)
+    opened = Open("kafka", "job-0", "Ongoing", "out-1", age=age, timeout=timeout)
+    found = judge(replace(evidence(None, paper, LANDED), glimpses=[Glimpse(1, index, 0, batch, None, (opened,))]))
+    assert found.outcome is PASS
+    return list(found.notes)
+
+
+def test_a_transaction_that_came_near_its_timeout_before_the_recovery_committed_it_is_noted() -> None:
+    (note,) = left_for(age=8, timeout=20)
+    assert note.startswith("a transaction was open for more than half of its timeout (20 s) until the recovered job")
+
+
+@pytest.mark.parametrize(("age", "timeout", "batch"), [(8, 60, 1), (8, None, 1), (8, 20, 99)])
+def test_a_transaction_with_time_left_or_without_a_timeout_is_not(age: int, timeout: int | None, batch: int) -> None:
+    assert left_for(age, timeout, batch) == []
+
+
 # --- guarantees ---
 
 
