@@ -50,6 +50,8 @@ DELTA = (
     "io.unitycatalog:unitycatalog-hadoop:0.6.0",
 )
 
+JDBC = ("org.postgresql:postgresql:42.7.7",)
+
 
 def main() -> None:
     groups = {
@@ -65,6 +67,7 @@ def main() -> None:
         )
         groups[f"spark-{spark}"] = group(CONNECTOR_COMMENT + note, coordinates)
     groups["delta"] = group(DELTA_COMMENT, DELTA)
+    groups["jdbc"] = group("The JDBC driver of Postgres, for the sink jdbc_append.", JDBC)
     LOCK.write_text(json.dumps({"repository": CENTRAL, "groups": groups}, indent=1) + "\n", encoding="utf-8")
 
 

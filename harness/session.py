@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ from types import TracebackType
 
 from ..assertions import Guarantee, Workload
 from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse_located, resolve
+from .artifacts import Artifacts
+from .artifacts.lock import COORDINATES
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
@@ -222,6 +225,7 @@ class Session:
         self._rendezvous: Rendezvous | None = None
         self._served: dict[tuple[Path, int], _Served] = {}
         self._sinks: dict[Path, Sink] = {}
+        self._fetched: dict[Path, list[str]] = {}
         self._checked: set[tuple[Job, Path, Workload]] = set()
 
     @property
@@ -277,7 +281,7 @@ class Session:
             trace=request.trace,
             every_line=request.every_line,
             conf=request.conf,
-            jars=request.jars,
+            jars=[*request.jars, *self._jars(sink)],
             deadline=request.deadline,
             settle_deadline=request.settle_deadline,
             watch=request.watch,
@@ -296,6 +300,15 @@ class Session:
             shape(path)
             self._sinks[path] = self._serve(path, logs).process.describe()
         return self._sinks[path]
+
+    def _jars(self, sink: Sink) -> list[str]:
+        """The files of what the sink's JARS name; fetched once. Raises Unavailable."""
+        if sink.path not in self._fetched:
+            artifacts = Artifacts.open(progress=True)
+            self._fetched[sink.path] = [
+                str(artifacts.by_coordinates(jar)) if re.match(COORDINATES, jar) else jar for jar in sink.jars
+            ]
+        return self._fetched[sink.path]
 
     def _check(self, job: Job, sink: Sink, workload: Workload) -> None:
         """See :func:`check_job`; each combination once."""

@@ -85,6 +85,7 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "holds": _plain_tuple(getattr(module, "HOLDS", None)),
         "atomic": plain(getattr(module, "ATOMIC", False)),
         "settle": plain(getattr(module, "SETTLE", 0.0)),
+        "jars": _plain_tuple(getattr(module, "JARS", ())),
         "functions": [name for name in functions if callable(getattr(module, name, None))],
     }
 

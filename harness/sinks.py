@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import socket
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
+from .artifacts.lock import COORDINATES
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
 from .errors import SinkError, SinkHangs, UsageError
 from .targets import targets
@@ -34,6 +36,7 @@ class Sink:
     ``key`` and ``order``: an upsert keeps one row of each key, the last arrival or the one with the greatest ``order``.
     ``upsert``: it does so by the job's key. ``columns``: it holds rows with these columns only; None: with any.
     ``atomic``: a reader never sees part of a batch. ``settle``: seconds that the target needs to show what was written.
+    ``jars``: what its drivers need besides, by Maven coordinates or as paths.
     """
 
     path: Path
@@ -47,6 +50,7 @@ class Sink:
     columns: tuple[str, ...] | None = None
     atomic: bool = False
     settle: float = 0.0
+    jars: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -116,6 +120,7 @@ class SinkProcess:
             columns=_columns(self._path, "HOLDS", found["holds"]),
             atomic=_flag(self._path, "ATOMIC", found["atomic"]),
             settle=_settle(self._path, found["settle"]),
+            jars=_jars(self._path, found["jars"]),
         )
 
     def call(self, function: str, target: Mapping[str, Any]) -> None:
@@ -266,6 +271,18 @@ def _settle(path: Path, value: object) -> float:
             "write SETTLE = 2.0"
         )
     return float(value)
+
+
+def _jars(path: Path, value: object) -> tuple[str, ...]:
+    """Coordinates as they are, files by their absolute path."""
+    form = 'write JARS = ("group:artifact:version", "lib/mine.jar"), a flat list of all that is needed'
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(jar, str) for jar in value):
+        raise SinkError(f"sink {path.name}: JARS = {value!r} is not a tuple of jars: {form}")
+    found = [jar if re.match(COORDINATES, jar) else str(path.parent / jar) for jar in value]
+    for jar, place in zip(value, found, strict=True):
+        if place != jar and not Path(place).is_file():
+            raise SinkError(f"sink {path.name}: {jar!r} in JARS is neither coordinates nor a file: {form}")
+    return tuple(found)
 
 
 def _functions(path: Path, names: Sequence[str], services: Sequence[str]) -> frozenset[str]:

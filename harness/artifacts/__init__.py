@@ -81,6 +81,11 @@ class Artifacts:
         """The agent's jar."""
         return self.downloads.paths(self.lock.groups["byteman"].jars)[0]
 
+    def by_coordinates(self, coordinates: str) -> Path:
+        """Any jar by group:artifact:version; one of the lock file with the hash that it has there."""
+        jar = self.lock.pinned(coordinates)
+        return self.downloads.paths([jar])[0] if jar else self.downloads.unpinned(coordinates)
+
     def named_classes(self) -> Path | None:
         """The agent for lean JVMs (see :mod:`.agent`); None if setup has not made it."""
         return _present(agent_path(self.cache))

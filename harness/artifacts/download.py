@@ -23,7 +23,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from urllib3.util.retry import Retry
 
 from .errors import MIRROR, ArtifactError, of_storage
-from .lock import Jar
+from .lock import Jar, path_of
 
 PARALLEL = 8
 CHUNK = 1 << 14
@@ -57,6 +57,19 @@ class Downloads:
         if missing:
             self._fetch(missing)
         return [self.path(jar) for jar in jars]
+
+    def unpinned(self, coordinates: str) -> Path:
+        """The file of a jar whose hash is not known beforehand: as the repository has it now. Raises ArtifactError."""
+        place = path_of(coordinates)
+        path, url = self.directory / place, f"{self.base_url}/{place}"
+        try:
+            with _locked(path), _explained(url, self.base_url):
+                if not path.is_file():  # pooch moves it into place once it is whole
+                    get = pooch.HTTPDownloader(timeout=TIMEOUT)
+                    pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=get)
+        except OSError as error:
+            raise of_storage(error, path.parent) from error
+        return path
 
     def path(self, jar: Jar) -> Path:
         return self.directory / jar.path
@@ -125,17 +138,10 @@ class Fetch:
             os.replace(_part(path), output_file)
 
         try:
-            pooch.retrieve(url, known_hash=f"sha256:{jar.sha256}", fname=path.name, path=path.parent, downloader=into)
-        except requests.HTTPError as error:
-            raise ArtifactError(
-                f"{url} answers {error.response.status_code}: set {MIRROR} to the base URL of a Maven repository "
-                "that has it"
-            ) from error
-        except requests.RequestException as error:
-            raise ArtifactError(
-                f"cannot reach {url} ({_cause(error)}): check the network, or set {MIRROR} to the base URL of a "
-                f"Maven repository that can be reached (now: {self.downloads.base_url})"
-            ) from error
+            with _explained(url, self.downloads.base_url):
+                pooch.retrieve(
+                    url, known_hash=f"sha256:{jar.sha256}", fname=path.name, path=path.parent, downloader=into
+                )
         except ValueError as error:
             raise ArtifactError(_mismatch(url, jar, error)) from error
         write_stamp(path, jar)
@@ -235,6 +241,23 @@ def _mismatch(url: str, jar: Jar, error: ValueError) -> str:
         f"{url} has the wrong content: sha256 {got[1] if got else '?'} instead of {jar.sha256}; "
         f"the repository, or a proxy on the way, changes it: set {MIRROR} to one that does not"
     )
+
+
+@contextlib.contextmanager
+def _explained(url: str, base_url: str) -> Iterator[None]:
+    """What a request's failure means for the user."""
+    try:
+        yield
+    except requests.HTTPError as error:
+        raise ArtifactError(
+            f"{url} answers {error.response.status_code}: set {MIRROR} to the base URL of a Maven repository "
+            "that has it"
+        ) from error
+    except requests.RequestException as error:
+        raise ArtifactError(
+            f"cannot reach {url} ({_cause(error)}): check the network, or set {MIRROR} to the base URL of a "
+            f"Maven repository that can be reached (now: {base_url})"
+        ) from error
 
 
 def _cause(error: BaseException) -> str:

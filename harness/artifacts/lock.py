@@ -15,12 +15,21 @@ CONNECTOR_GROUP = "spark-"
 DEFAULT_SPARK = "4.2.0"
 
 
+COORDINATES = r"^[^:/\s]+:[^:/\s]+:[^:/\s]+$"
+
+
+def path_of(coordinates: str) -> PurePosixPath:
+    """Where a Maven repository keeps the jar of group:artifact:version."""
+    group, artifact, version = coordinates.split(":")
+    return PurePosixPath(*group.split("."), artifact, version, f"{artifact}-{version}.jar")
+
+
 class Jar(BaseModel):
     """``coordinates`` are group:artifact:version; ``size`` in bytes."""
 
     model_config = CLOSED
 
-    coordinates: str = Field(alias="jar", pattern=r"^[^:/\s]+:[^:/\s]+:[^:/\s]+$")
+    coordinates: str = Field(alias="jar", pattern=COORDINATES)
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     size: int = Field(gt=0)
 
@@ -31,8 +40,7 @@ class Jar(BaseModel):
         >>> str(Jar(jar="org.jboss.byteman:byteman:4.0.26", sha256="0" * 64, size=1).path)
         'org/jboss/byteman/byteman/4.0.26/byteman-4.0.26.jar'
         """
-        group, artifact, version = self.coordinates.split(":")
-        return PurePosixPath(*group.split("."), artifact, version, f"{artifact}-{version}.jar")
+        return path_of(self.coordinates)
 
 
 class JarGroup(BaseModel):
@@ -62,6 +70,11 @@ class Lock(BaseModel):
                 f"pip install 'pyspark=={DEFAULT_SPARK}' in the job's interpreter"
             )
         return group.jars
+
+    def pinned(self, coordinates: str) -> Jar | None:
+        """The jar of these coordinates, in whatever group it is."""
+        jars = (jar for group in self.groups.values() for jar in group.jars)
+        return next((jar for jar in jars if jar.coordinates == coordinates), None)
 
     def spark_versions(self) -> list[str]:
         names = (name.removeprefix(CONNECTOR_GROUP) for name in self.groups if name.startswith(CONNECTOR_GROUP))

@@ -75,7 +75,7 @@ class Configuration(BaseModel):
 
     master: str = Field(description="Spark's master")
     conf: dict[str, str] = Field(description="the properties of --conf")
-    jars: list[JarUsed] = Field(description="the files of --jars")
+    jars: list[JarUsed] = Field(description="the files of --jars and of the sink's JARS")
 
 
 class TrialDocument(VerdictDocument):

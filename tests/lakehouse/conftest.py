@@ -1,11 +1,10 @@
-"""A warm environment whose drivers have Delta Lake's jars."""
+"""A warm environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.session import EnvironmentOptions, Session
 
 
@@ -13,9 +12,3 @@ from onceproof.harness.session import EnvironmentOptions, Session
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with Session(EnvironmentOptions(runs=tmp_path_factory.mktemp("runs"))) as session:
         yield session
-
-
-@pytest.fixture(scope="session")
-def jars() -> tuple[str, ...]:
-    artifacts = Artifacts.open()
-    return tuple(map(str, artifacts.downloads.paths(artifacts.lock.groups["delta"].jars)))

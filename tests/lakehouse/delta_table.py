@@ -9,6 +9,15 @@ from deltalake import DeltaTable
 
 GUARANTEE = "exactly-once"
 SERVICES = ("directory",)
+JARS = (
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+    "io.delta:delta-storage:4.4.0",
+    "io.delta:delta-kernel-api:4.4.0",
+    "io.delta:delta-kernel-defaults:4.4.0",
+    "io.delta:delta-kernel-unitycatalog:4.4.0",
+    "io.unitycatalog:unitycatalog-client:0.6.0",
+    "io.unitycatalog:unitycatalog-hadoop:0.6.0",
+)
 ATOMIC = True
 
 

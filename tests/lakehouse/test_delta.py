@@ -18,22 +18,22 @@ SETTINGS = {
 WORKLOAD = Workload(batches=4, rows=96)
 
 
-def request(sink: str, jars: tuple[str, ...]) -> Request:
-    return Request(str(HERE / f"{sink}.py"), workload=WORKLOAD, conf=SETTINGS, jars=jars, deadline=180)
+def request(sink: str) -> Request:
+    return Request(str(HERE / f"{sink}.py"), workload=WORKLOAD, conf=SETTINGS, deadline=180)
 
 
 @pytest.mark.timeout(3600)
-def test_deltas_streaming_sink_is_exactly_once(session: Session, jars: tuple[str, ...], tmp_path: Path) -> None:
-    certificate = certify(session, request("delta_table", jars), tmp_path / "sweep", Wanted(points="phases"))
+def test_deltas_streaming_sink_is_exactly_once(session: Session, tmp_path: Path) -> None:
+    certificate = certify(session, request("delta_table"), tmp_path / "sweep", Wanted(points="phases"))
     assert (certificate.verdict, certificate.guarantee) == ("pass", "exactly-once"), certificate.summary
 
 
 @pytest.mark.timeout(3600)
 def test_a_reader_of_deltas_bare_directory_meets_the_files_of_a_batch_that_died(
-    session: Session, jars: tuple[str, ...], tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     wanted = Wanted(points="phases", fail_fast=True)
-    certificate = certify(session, request("delta_bare_directory", jars), tmp_path / "sweep", wanted)
+    certificate = certify(session, request("delta_bare_directory"), tmp_path / "sweep", wanted)
     assert certificate.reference.verdict == "pass", certificate.reference.reason
     assert certificate.verdict == "fail", certificate.summary
     assert "duplicated" in certificate.anomalies

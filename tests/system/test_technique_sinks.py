@@ -45,6 +45,8 @@ def test_a_manifest_that_is_compacted_in_the_replayed_batch_names_each_file_once
 
 WINDOWS = {
     ("postgres_append", "sink.write:after[batch=1] -> kill(driver)"): ["duplicated"],
+    ("jdbc_append", "task.run:after[batch=1]#1 -> fail"): ["duplicated"],
+    ("jdbc_append", "task.run:before[batch=1]#1 -> fail"): [],
     ("wal_committer", "line[{send(target, json.loads}][batch=1] -> kill(driver)"): [],
     ("wal_committer", "line[{publish(record,}][batch=1] -> kill(driver)"): ["duplicated"],
     ("wal_committer", "sink.write:after[batch=1] -> kill(driver)"): [],

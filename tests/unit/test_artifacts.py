@@ -200,6 +200,29 @@ def test_a_jar_that_the_mirror_lacks_is_one_line(repository: Repository, tmp_pat
         downloads(repository, tmp_path).paths([jar()])
 
 
+def test_a_jar_without_a_known_hash_is_taken_as_the_repository_has_it_and_kept(
+    repository: Repository, tmp_path: Path
+) -> None:
+    with pytest.raises(ArtifactError, match=r"first-1\.0\.jar answers 404: set ONCEPROOF_MIRROR"):
+        downloads(repository, tmp_path).unpinned(BOOTSTRAP)
+    repository.put(jar())
+    paths = {downloads(repository, tmp_path).unpinned(BOOTSTRAP) for _ in range(2)}
+    assert [path.read_bytes() for path in paths] == [CONTENT]
+    assert len(repository.requests) == 2, "one that failed, and one transfer"
+
+
+def test_a_jar_of_the_lock_file_has_the_hash_that_it_has_there(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONCEPROOF_MIRROR", repository.url)
+    (pinned,) = shipped_lock().groups["byteman"].jars
+    repository.put(pinned, bytes(pinned.size))
+    with pytest.raises(ArtifactError, match="has the wrong content"):
+        Artifacts.open(tmp_path).by_coordinates(pinned.coordinates)
+    repository.put(jar())
+    assert Artifacts.open(tmp_path).by_coordinates(BOOTSTRAP).read_bytes() == CONTENT
+
+
 def test_a_full_disk_names_the_place_and_what_is_free(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,7 +277,7 @@ def test_an_unknown_spark_names_the_supported_ones_and_the_fix(tmp_path: Path) -
 
 def test_the_lock_pins_every_jar_of_every_group() -> None:
     lock = shipped_lock()
-    assert set(lock.groups) == {"broker", "byteman", "spark-4.2.0", "spark-4.1.3", "spark-4.0.0", "delta"}
+    assert set(lock.groups) == {"broker", "byteman", "spark-4.2.0", "spark-4.1.3", "spark-4.0.0", "delta", "jdbc"}
     for each in (jar for group in lock.groups.values() for jar in group.jars):
         assert re.fullmatch(r"[0-9a-f]{64}", each.sha256)
         assert each.size > 0

@@ -10,7 +10,7 @@ from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
-from onceproof.harness.sinks import Sink, _columns, _flag, _order, _settle, find_sink
+from onceproof.harness.sinks import Sink, _columns, _flag, _jars, _order, _settle, find_sink
 
 SMALL = Workload(rows=12, batches=2)
 
@@ -159,6 +159,26 @@ def test_an_order_that_orders_nothing_is_refused(value: object, key: tuple[str, 
 def test_a_settle_that_is_no_time_is_refused(value: object) -> None:
     with pytest.raises(SinkError, match=r"^sink mine\.py: SETTLE = .* is not a number of seconds from 0 to 600: write"):
         _settle(HERE, value)
+
+
+def test_jars_are_coordinates_or_files_next_to_the_sink(tmp_path: Path) -> None:
+    (tmp_path / "mine.jar").touch()
+    found = _jars(tmp_path / "mine.py", ["org.example:first:1.0", "mine.jar"])
+    assert found == ("org.example:first:1.0", str(tmp_path / "mine.jar"))
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("org.example:first:1.0", "JARS = 'org.example:first:1.0' is not a tuple of jars"),
+        ([1], r"JARS = \[1\] is not a tuple of jars"),
+        (["first:1.0"], "'first:1.0' in JARS is neither coordinates nor a file"),
+        (["no.jar"], "'no.jar' in JARS is neither coordinates nor a file"),
+    ],
+)
+def test_jars_that_are_none_are_refused(value: object, why: str, tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match=rf'^sink mine\.py: {why}: write JARS = \("group:artifact:version", "lib'):
+        _jars(tmp_path / "mine.py", value)
 
 
 def test_atomic_is_true_or_false_and_settle_a_number_of_seconds() -> None:
