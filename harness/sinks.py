@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import secrets
@@ -86,6 +87,18 @@ def shape(path: Path) -> SinkShape:
         raise SinkError(f"sink file {path}, line {error.lineno}: SyntaxError: {error.msg}") from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
+
+
+def jars_next_to(path: Path) -> list[Path]:
+    """The files that a sink's JARS names, as far as its text shows them."""
+    values = [
+        node.value
+        for node in ast.parse(path.read_bytes()).body
+        if isinstance(node, ast.Assign) and any(isinstance(it, ast.Name) and it.id == "JARS" for it in node.targets)
+    ]
+    texts = [node.value for value in values for node in ast.walk(value) if isinstance(node, ast.Constant)]
+    files = [path.parent / text for text in texts if isinstance(text, str) and not re.match(COORDINATES, text)]
+    return [file for file in files if file.is_file()]
 
 
 class SinkProcess:

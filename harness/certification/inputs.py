@@ -13,7 +13,7 @@ from ...faults import modules_used
 from ..java import find_java
 from ..jobs import find_job
 from ..session import EnvironmentOptions, Request, where
-from ..sinks import find_sink, shape
+from ..sinks import find_sink, jars_next_to, shape
 from ..spark import spark_of
 
 
@@ -21,6 +21,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     """Names and values, the same for the same inputs. Raises UsageError or Unavailable for what is not there."""
     sink = find_sink(request.sink)
     env, master = where(options)
+    jars = [*map(Path, request.jars), *jars_next_to(sink)]
     found = {f"sink {sink.name}": documents.file_digest(sink)}
     modules = sorted(set(shape(sink).modules) - {sink.name})
     found |= {f"module {name}": documents.file_digest(sink.parent / name) for name in modules}
@@ -36,7 +37,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
         "claim": request.claim.value if request.claim else "the sink's own",
         "trigger": request.trigger or "the job's own",
         "configuration": _text(request.conf),
-        "jars": _text({Path(jar).name: documents.file_digest(Path(jar)) for jar in request.jars}),
+        "jars": _text({jar.name: documents.file_digest(jar) for jar in jars}),
         "environment": env,
         "master": master,
         "brokers": str(options.brokers or "as the environment has them"),

@@ -10,7 +10,7 @@ from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
-from onceproof.harness.sinks import Sink, _columns, _flag, _jars, _order, _settle, find_sink
+from onceproof.harness.sinks import Sink, _columns, _flag, _jars, _order, _settle, find_sink, jars_next_to
 
 SMALL = Workload(rows=12, batches=2)
 
@@ -165,6 +165,13 @@ def test_jars_are_coordinates_or_files_next_to_the_sink(tmp_path: Path) -> None:
     (tmp_path / "mine.jar").touch()
     found = _jars(tmp_path / "mine.py", ["org.example:first:1.0", "mine.jar"])
     assert found == ("org.example:first:1.0", str(tmp_path / "mine.jar"))
+
+
+def test_a_jar_next_to_the_sink_is_among_what_can_change_a_sweeps_results(tmp_path: Path) -> None:
+    (tmp_path / "mine.jar").touch()
+    (tmp_path / "mine.py").write_text('JARS = ("org.example:first:1.0", "mine.jar", "gone.jar")\n')
+    assert jars_next_to(tmp_path / "mine.py") == [tmp_path / "mine.jar"]
+    assert jars_next_to(find_sink("jdbc_append")) == []
 
 
 @pytest.mark.parametrize(
