@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...assertions import Outcome
-from ..certification.repeats import determinism_of
+from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
@@ -77,9 +77,11 @@ def run(
 
 def looked_into(session: Session, request: Request, result: TrialResult) -> TrialResult:
     """A trial that failed after a batch was handed over again, with what the job itself has to do with that."""
+    if result.verdict.outcome is not Outcome.FAIL or not looks_into(request):
+        return result
     runs = Counter(one["batch"] for one in result.verdict.attempts if "offsets" in one)
     again = sorted(batch for batch, count in runs.items() if count > 1)
-    if result.verdict.outcome is not Outcome.FAIL or not again:
+    if not again:
         return result
     determinism = determinism_of(session, request, result.directory, again)
     if determinism is None:
