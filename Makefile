@@ -1,13 +1,13 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup docker demo matrix schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
+.PHONY: help venv setup docker demo matrix matrix-jobs schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
 
 venv: ## the virtual environment .venv, with every dependency as uv.lock has it
 	@bash ci/venv.sh
@@ -63,6 +63,9 @@ schemas: venv ## docs/*.schema.json from the code
 
 matrix: setup ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose)
 	@$(BIN)/python bench/matrix.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(SINKS)
+
+matrix-jobs: setup ## each reference job with its sinks, triggers and state stores (hours; DIRECTORY= to go on in, JOBS= to choose)
+	@$(BIN)/python bench/jobs.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(JOBS)
 
 bench: setup ## the time of a trial, by stage (ENVS="local docker" for both environments in one run)
 	@$(BIN)/python bench/trial.py $(ENVS:%=--env %)

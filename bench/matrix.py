@@ -1,4 +1,4 @@
-"""Certifies every reference sink and every broken one, and prints what each came to: ``make matrix``.
+"""Certifies every reference sink and every broken one, and prints what each came to, as Markdown: ``make matrix``.
 
 A broken sink's sweep ends at its first failed point. With a directory that an earlier run was cut short in, finished
 sinks are not certified again and the others go on: ``make matrix DIRECTORY=.onceproof/matrix``.
@@ -17,10 +17,12 @@ from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
+from onceproof.harness.reports._tables import code, table
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import reference_sinks
 from rich.console import Console
-from rich.table import Table
+
+HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes")
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,12 @@ class Line:
         failed = next((point for point in certificate.points if point.verdict == "fail"), None)
         found = ", ".join(f"{kind} {count}" for kind, count in failed.anomalies.items()) if failed else ""
         return [
-            self.sink,
+            code(self.sink),
             certificate.claim,
             certificate.verdict,
             certificate.guarantee or "-",
             f"{certificate.coverage.run} of {certificate.coverage.points}",
-            failed.plan if failed else "",
+            code(failed.plan) if failed else "",
             found,
             f"{certificate.seconds / 60:.1f}",
         ]
@@ -70,10 +72,7 @@ def main() -> int:
             expected = "as expected" if line.right else "NOT as expected"
             console.print(f"{line.sink} {expected}: {line.certificate.summary}")
             lines.append(line)
-    table = Table("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes")
-    for line in lines:
-        table.add_row(*line.cells())
-    Console(width=200).print(table)
+    print(table(HEAD, [line.cells() for line in lines]) + "\n")
     false_passes = [line.sink for line in lines if line.broken and not line.right]
     false_alarms = [line.sink for line in lines if not line.broken and not line.right]
     print(f"broken sinks that were not found: {', '.join(false_passes) or 'none'}")

@@ -1,0 +1,119 @@
+"""Every reference job with every sink that holds its rows, by every trigger, without a fault; then each job with one
+exactly-once sink, its steps swept on every state store: ``make matrix-jobs``. Prints two tables, as Markdown.
+
+With a directory that an earlier run was cut short in, what is there is not run again: ``make matrix-jobs
+DIRECTORY=.onceproof/jobs``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.rejudge import stored_certificate
+from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.cli.lists import constants
+from onceproof.harness.jobs import find_job, fits, reference_jobs, shape_with
+from onceproof.harness.reports._tables import code, table
+from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.sinks import reference_sinks
+from onceproof.harness.state_stores import STATE_STORES
+from onceproof.harness.trial.document import TrialDocument
+from onceproof.harness.trial.record import read_trial
+from rich.console import Console
+
+TRIGGERS = ("availableNow", "processingTime=500 milliseconds")
+SWEPT = ("postgres_ledger", "fan_out")
+"""The sink of a job's sweep: the first that holds its rows."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, default=Path(".onceproof") / "jobs")
+    parser.add_argument("jobs", nargs="*", help="names; all by default")
+    arguments = parser.parse_args()
+    console = Console(stderr=True)
+    jobs = [path.stem for path in reference_jobs() if not arguments.jobs or path.stem in arguments.jobs]
+    place = arguments.directory.resolve()
+    with Session(EnvironmentOptions(runs=place / "runs")) as session:
+        trials = {
+            (job, sink, trigger): _trial(session, job, sink, trigger, place, console)
+            for job in jobs
+            for sink in _sinks(job)
+            for trigger in TRIGGERS
+        }
+        sweeps = {(job, store): _sweep(session, job, store, place, console) for job in jobs for store in _stores(job)}
+    print(table(("job", *(f"by `{trigger}`" for trigger in TRIGGERS)), _rows(jobs, trials)) + "\n")
+    print(table(("job", "state store", "sink", "verdict", "points", "minutes"), _swept(sweeps)) + "\n")
+    wrong = [" ".join(key) for key, trial in trials.items() if trial.verdict != "pass"]
+    wrong += [" ".join(key) for key, sweep in sweeps.items() if sweep.verdict != "pass"]
+    print(f"did not pass: {', '.join(wrong) or 'none'}")
+    return 1 if wrong else 0
+
+
+def _sinks(job: str) -> list[str]:
+    """The correct sinks that hold a job's rows."""
+    found = find_job(job)
+    sinks = [path for path in reference_sinks() if path.parent.name == "sinks"]
+    return [path.stem for path in sinks if fits(found, path, constants(path))]
+
+
+def _stores(job: str) -> list[str]:
+    """All of them for a job that keeps state, else Spark's default, which is not used."""
+    sink = next(path for path in reference_sinks() if path.stem in _sinks(job))
+    return list(STATE_STORES) if shape_with(find_job(job), sink).stateful else ["hdfs"]
+
+
+def _trial(session: Session, job: str, sink: str, trigger: str, directory: Path, console: Console) -> TrialDocument:
+    place = directory / "trials" / f"{job}-{sink}-{trigger.partition('=')[0]}"
+    if not (place / "trial.json").is_file():
+        shutil.rmtree(place, ignore_errors=True)  # cut short
+        session.trial(Request(sink, job=job, trigger=trigger, directory=place))
+    document = read_trial(place)
+    console.print(f"{job}, {sink}, {trigger}: {document.verdict}", highlight=False)
+    return document
+
+
+def _sweep(session: Session, job: str, store: str, directory: Path, console: Console) -> Certificate:
+    place = directory / "sweeps" / f"{job}-{store}"
+    place.mkdir(parents=True, exist_ok=True)
+    stored = stored_certificate(place)
+    if stored is None or stored.coverage.run < stored.coverage.points:
+        sink = next(sink for sink in SWEPT if sink in _sinks(job))
+        conf = STATE_STORES[store]  # type: ignore[index]
+        stored = certify(session, Request(sink, job=job, conf=conf), place, Wanted(profile="quick"))
+    console.print(f"{job}, {store}: {stored.summary}", highlight=False)
+    return stored
+
+
+def _rows(jobs: list[str], trials: Mapping[tuple[str, str, str], TrialDocument]) -> list[list[str]]:
+    return [[code(job), *(_passed(job, trigger, trials) for trigger in TRIGGERS)] for job in jobs]
+
+
+def _passed(job: str, trigger: str, trials: Mapping[tuple[str, str, str], TrialDocument]) -> str:
+    found = {sink: trial.verdict for (its, sink, by), trial in trials.items() if (its, by) == (job, trigger)}
+    wrong = [f"{sink} {verdict}" for sink, verdict in found.items() if verdict != "pass"]
+    return f"{len(found) - len(wrong)} of {len(found)} sinks pass" + (f"; {', '.join(wrong)}" if wrong else "")
+
+
+def _swept(sweeps: Mapping[tuple[str, str], Certificate]) -> list[list[str]]:
+    return [
+        [
+            code(job),
+            store,
+            code(sweep.sink.name),
+            sweep.verdict,
+            f"{sweep.coverage.run} of {sweep.coverage.points}",
+            f"{sweep.seconds / 60:.1f}",
+        ]
+        for (job, store), sweep in sweeps.items()
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
