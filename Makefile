@@ -32,7 +32,7 @@ test-docker: setup docker ## the tests of the Docker environment
 	@$(BIN)/onceproof setup --env docker
 	@$(BIN)/python -m pytest tests/docker
 
-test-lakehouse: setup ## the tests of Delta Lake's sink (its jars and the deltalake wheel are fetched for them)
+test-lakehouse: setup ## the tests of Delta Lake's and Iceberg's sinks (their jars, readers and a second Spark are fetched for them)
 	@env -u VIRTUAL_ENV $(BIN)/uv sync --quiet --frozen --inexact --group lakehouse --python $(BIN)/python
 	@$(BIN)/python -m pytest tests/lakehouse
 

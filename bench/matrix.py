@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
+from onceproof.harness.releases import with_release
 from onceproof.harness.reports._tables import code, table
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import reference_sinks
@@ -63,12 +65,13 @@ def main() -> int:
     arguments = parser.parse_args()
     console = Console(stderr=True)
     lines = []
-    with Session(EnvironmentOptions(runs=arguments.directory / "runs")) as session:
+    with ExitStack() as stack:
+        sessions = _Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path in reference_sinks():
             if arguments.sinks and path.stem not in arguments.sinks:
                 continue
             broken = path.parent.name == "broken"
-            line = Line(path.stem, broken, _certified(session, path, broken, arguments.directory, arguments.profile))
+            line = Line(path.stem, broken, _certified(sessions, path, broken, arguments.directory, arguments.profile))
             expected = "as expected" if line.right else "NOT as expected"
             console.print(f"{line.sink} {expected}: {line.certificate.summary}")
             lines.append(line)
@@ -80,14 +83,29 @@ def main() -> int:
     return 1 if false_passes or false_alarms else 0
 
 
-def _certified(session: Session, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:
+class _Sessions:
+    """A warm environment for each release of Spark that sinks want."""
+
+    def __init__(self, stack: ExitStack, options: EnvironmentOptions) -> None:
+        self._stack = stack
+        self._options = options
+        self._open: dict[EnvironmentOptions, Session] = {}
+
+    def of(self, sink: Path) -> Session:
+        options = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
+        if options not in self._open:
+            self._open[options] = self._stack.enter_context(Session(options))
+        return self._open[options]
+
+
+def _certified(sessions: _Sessions, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:
     place = (directory / path.stem).resolve()
     place.mkdir(parents=True, exist_ok=True)
     stored = stored_certificate(place)
     if stored is not None and (stored.verdict == "fail" or stored.coverage.run == stored.coverage.points):
         return stored
     wanted = Wanted(profile=profile, fail_fast=broken)  # type: ignore[arg-type]
-    return certify(session, Request(str(path), job=_job(path)), place, wanted)
+    return certify(sessions.of(path), Request(str(path), job=_job(path)), place, wanted)
 
 
 def _job(sink: Path) -> str:

@@ -23,7 +23,7 @@ from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
-from .sinks import Sink, SinkProcess, find_sink, shape
+from .sinks import Sink, SinkProcess, check_release, find_sink, shape
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
@@ -43,6 +43,9 @@ SETTLED = {
 }
 """What an environment that is up has settled: fields of EnvironmentOptions (and of NamedEnvironment), and the options
 that choose them."""
+
+
+OTHER_RELEASE = "give --python an interpreter, or --image an image, that has such a release"
 
 
 @dataclass(frozen=True)
@@ -270,6 +273,7 @@ class Session:
         directory = new_run_directory(self._options.runs, request.directory)
         sink = self._load(find_sink(request.sink), directory / LOGS)
         self._check(job, sink, request.workload)
+        check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
         self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(
             sink=sink,

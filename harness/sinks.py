@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
 from .artifacts.lock import COORDINATES
@@ -89,16 +91,37 @@ def shape(path: Path) -> SinkShape:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
 
 
+def declared(path: Path, name: str) -> Any:
+    """The value of a constant in a sink's text, without running it; None if it has none, or one that is computed."""
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.Assign) and any(isinstance(it, ast.Name) and it.id == name for it in node.targets):
+            with suppress(ValueError):
+                return ast.literal_eval(node.value)
+    return None
+
+
 def jars_next_to(path: Path) -> list[Path]:
-    """The files that a sink's JARS names, as far as its text shows them."""
-    values = [
-        node.value
-        for node in ast.parse(path.read_bytes()).body
-        if isinstance(node, ast.Assign) and any(isinstance(it, ast.Name) and it.id == "JARS" for it in node.targets)
-    ]
-    texts = [node.value for value in values for node in ast.walk(value) if isinstance(node, ast.Constant)]
-    files = [path.parent / text for text in texts if isinstance(text, str) and not re.match(COORDINATES, text)]
-    return [file for file in files if file.is_file()]
+    """The files that a sink's JARS names."""
+    texts = [text for text in declared(path, "JARS") or () if isinstance(text, str) and not re.match(COORDINATES, text)]
+    return [file for text in texts if (file := path.parent / text).is_file()]
+
+
+def release_wanted(path: Path) -> SpecifierSet | None:
+    """The releases of Spark that a sink's SPARK names, if it has one. Raises SinkError for a text that names none."""
+    text = declared(path, "SPARK")
+    if not isinstance(text, str):
+        return None
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise SinkError(f'sink {path.name}: SPARK = {text!r} names no releases: write SPARK = ">=4.1,<4.2"') from error
+
+
+def check_release(path: Path, version: str, fix: str) -> None:
+    """Raises SinkError unless this is a release of Spark that the sink wants."""
+    wanted = release_wanted(path)
+    if wanted is not None and not wanted.contains(version):
+        raise SinkError(f"sink {path.name} needs Spark {wanted} (SPARK), but Spark {version} would run it: {fix}")
 
 
 class SinkProcess:

@@ -20,10 +20,11 @@ from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
+from ..releases import with_release
 from ..run_directories import new_run_directory
 from ..sinks import find_sink, shape
 from .options import COUNT, Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
-from .sessions import opened
+from .sessions import opened, told
 
 EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
 
@@ -97,7 +98,8 @@ def certify(
         settings, directory = load_settings(resume), resume.resolve()
     else:
         request = request_of(str(find_sink(str(sink))), claim, watch, environment, workload, job)
-        settings = Settings(request, environment.options(), sweep.wanted())
+        options = with_release(environment.options(), find_sink(request.sink), told)
+        settings = Settings(request, options, sweep.wanted())
         _check(settings)
         directory = new_run_directory(environment.runs, run_directory)
         save_settings(settings, directory)

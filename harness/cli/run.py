@@ -16,12 +16,13 @@ from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
+from ..releases import with_release
 from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult
 from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
-from .sessions import opened
+from .sessions import opened, told
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
 
@@ -63,7 +64,7 @@ def run(
     request = replace(
         request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
     )
-    options = environment.options()
+    options = with_release(environment.options(), find_sink(sink), told)
     resolve_plan(request.plan, find_job(request.job, request.expect), find_sink(sink), options)
     check_job(find_job(request.job, request.expect), request.workload)
     with opened(options) as session:

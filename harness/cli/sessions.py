@@ -12,6 +12,11 @@ from ..session import EnvironmentOptions, Session
 from .signals import as_interrupt
 
 
+def told(line: str) -> None:
+    """What takes time is told on stderr: stdout is the document's."""
+    say(line, sys.stderr)
+
+
 @contextmanager
 def opened(options: EnvironmentOptions, at_once: int | None = None) -> Iterator[Session]:
     """A session for as long as a command needs it. An error of its end is a warning: what was found out stands."""
