@@ -1,10 +1,12 @@
 """Interpreters with another release of Spark, for sinks that say which one they need: ``SPARK = ">=4.1,<4.2"``.
 
-Such an interpreter lies in the cache. It has a pyspark of its own in front of everything that ours has.
+Such an interpreter lies in the cache. It has a pyspark of its own in front of everything that ours has, so each
+environment that onceproof is installed in has its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import site
 import subprocess
@@ -59,7 +61,8 @@ def _newest(sink: Path, wanted: SpecifierSet) -> str:
 
 
 def _interpreter(version: str, report: Report) -> Path:
-    place = Artifacts.open().cache / "spark" / f"{version}-python{sys.version_info.major}.{sys.version_info.minor}"
+    ours = hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]
+    place = Artifacts.open().cache / "spark" / f"{version}-{ours}"
     python = place / "bin" / "python"
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{place}.lock"):
