@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import HORIZONTALS
 from rich.table import Column, Table
 
 from ..certification.certificate import Certificate
@@ -15,7 +16,8 @@ def side_by_side(certificates: Sequence[Certificate]) -> Table:
     table = Table(
         Column("the driver dies at", no_wrap=True),
         *(Column(one.sink.name, no_wrap=True) for one in certificates),
-        pad_edge=False,  # or the longest name is cut at 80 columns
+        box=HORIZONTALS,  # with borders, the longest name is cut at 80 columns
+        pad_edge=False,
         title="Exactly-once, step by step",
     )
     columns: list[dict[str, Judged]] = [
