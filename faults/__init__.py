@@ -35,7 +35,7 @@ from .language import LocatedPlan, format_action, format_fault, format_plan, for
 from .printing import format_place
 from .rendezvous import Rendezvous
 from .resolve import ResolvedPlan, resolve
-from .shape import hands_over_updates, keeps_state, modules_used, takes_updates
+from .shape import hands_over_updates, keeps_state, modules_used
 
 __all__ = [
     "ACTIONS",
@@ -79,5 +79,4 @@ __all__ = [
     "required_steps",
     "resolve",
     "shape_of",
-    "takes_updates",
 ]

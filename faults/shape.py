@@ -34,6 +34,7 @@ class SinkShape:
     ``foreach_batch``: a function called with each batch. ``v2``: a DataSource V2 writer. ``file``: Spark's own file
     sink. ``unknown``: static analysis cannot tell, so that every phase is allowed. ``kafka_transactions``: the sink
     uses Kafka transactions. ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks.
+    ``takes_updates``: Spark gives it the output mode update; files and Python data sources only get what is final.
     ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
     ``stateful``: the job that it serves keeps state, see :func:`keeps_state`.
     ``modules`` has the lines of every module that the sink imports from its directory and the folders below it, its own
@@ -46,6 +47,7 @@ class SinkShape:
     unknown: bool = False
     kafka_transactions: bool = False
     python_source: bool = False
+    takes_updates: bool = True
     python_file: str = ""
     stateful: bool = False
     lines: frozenset[int] = frozenset()
@@ -91,7 +93,8 @@ def shape_of(path: Path) -> SinkShape:
     formats = _formats(nodes)
     calls = _method_names(nodes)
     foreach_batch = "write_batch" in names or "foreachBatch" in calls
-    own_source = any(_is_data_source(node) for node in classes) or "foreach" in calls
+    data_source = any(_is_data_source(node) for node in classes)
+    own_source = data_source or "foreach" in calls
     if foreach_batch:
         kind = SinkShape(foreach_batch=True)
     elif own_source:
@@ -110,6 +113,7 @@ def shape_of(path: Path) -> SinkShape:
         file=kind.file,
         unknown=kind.unknown,
         python_source=kind.python_source,
+        takes_updates=foreach_batch or not (data_source or kind.file),
         kafka_transactions=any(name in text for text in _texts(nodes) for name in TRANSACTIONAL_NAMES),
         python_file=str(path),
         lines=_lines(source, tree, str(path)),
@@ -133,15 +137,20 @@ def modules_used(path: Path) -> list[Path]:
     return sorted(path.parent / name for name in modules_of(path) if name != path.name)
 
 
-def takes_updates(shape: SinkShape) -> bool:
-    """Whether Spark gives such a sink the output mode update: files and Python data sources only take what is final."""
-    return not (shape.file or shape.python_source)
-
-
 def hands_over_updates(job: Path) -> bool:
-    """Whether a job's code names the output mode update. Raises as :func:`keeps_state` does."""
+    """Whether a job's code chooses the output mode update: in outputMode(), or for the main() of jobs/passthrough.py.
+
+    Raises as :func:`keeps_state` does.
+    """
     tree = ast.parse(job.read_bytes(), filename=str(job))
-    return any(isinstance(node, ast.Constant) and node.value == "update" for node in ast.walk(tree))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in ("outputMode", "main")]
+    given = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return any(isinstance(value, ast.Constant) and value.value == "update" for value in given)
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def keeps_state(job: Path) -> bool:

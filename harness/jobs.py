@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
-from ..faults import SinkShape, hands_over_updates, keeps_state, takes_updates
+from ..faults import SinkShape, hands_over_updates, keeps_state
 from .errors import SinkError, UsageError
 from .sinks import JOBS, TARGET_KEY, Sink, shape
 
@@ -141,7 +141,7 @@ def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
 
     Raises UsageError for a job or an expectation that cannot be used, SinkError for a sink that cannot be read.
     """
-    if _read_from(job, hands_over_updates) and not takes_updates(shape(sink)):
+    if not _takes_mode(job, shape(sink)):
         return False
     try:
         columns = job.columns().keys()
@@ -164,6 +164,16 @@ def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
             f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (HOLDS), but job {job.name} gives rows "
             f"of {', '.join(schema.names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
         )
+    if not _takes_mode(job, sink.shape):
+        raise SinkError(
+            f"sink {sink.path.name} is of a kind that Spark gives no updates (a Python data source, a file sink), but "
+            f"job {job.name} hands over updates: take a sink with write_batch, see onceproof sinks --job {job.name}"
+        )
+
+
+def _takes_mode(job: Job, shape: SinkShape) -> bool:
+    """Whether Spark hands the job's rows to such a sink in the job's output mode."""
+    return shape.takes_updates or not _read_from(job, hands_over_updates)
 
 
 def _holds(held: Collection[str] | None, columns: Collection[str]) -> bool:

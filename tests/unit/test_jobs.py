@@ -83,6 +83,29 @@ def test_a_sink_that_names_its_columns_holds_rows_with_these_only(tmp_path: Path
         check_job(find_job(str(tmp_path / "counts.py")), SMALL, fixed)
 
 
+UPDATES = 'query = rows.writeStream.outputMode("update")'
+
+
+@pytest.mark.parametrize(
+    ("job", "refused"), [(UPDATES, True), ('NOTE = "update"', False), ('main(f, "append")', False)]
+)
+def test_a_sink_that_spark_gives_no_updates_is_refused_for_jobs_that_hand_them_over(
+    tmp_path: Path, job: str, refused: bool
+) -> None:
+    (tmp_path / "counts.py").write_text(job)
+    (tmp_path / "counts.sql").write_text("SELECT * FROM input")
+    counts = find_job(str(tmp_path / "counts.py"))
+    any_rows, final_rows = (
+        replace(sink(None), shape=shape_of(find_sink(name))) for name in ("postgres_upsert", "kafka_transactional")
+    )
+    assert check_job(counts, SMALL, any_rows)
+    if refused:
+        with pytest.raises(SinkError, match=r"that Spark gives no updates .* but job counts hands over updates: take"):
+            check_job(counts, SMALL, final_rows)
+    else:
+        assert check_job(counts, SMALL, final_rows)
+
+
 @pytest.mark.parametrize(
     ("job", "expect", "why"),
     [
