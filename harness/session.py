@@ -23,7 +23,7 @@ from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
-from .sinks import Sink, SinkProcess, check_release, find_sink, shape
+from .sinks import Sink, SinkProcess, check_release, find_sink, release_wanted, shape
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
@@ -273,7 +273,8 @@ class Session:
         directory = new_run_directory(self._options.runs, request.directory)
         sink = self._load(find_sink(request.sink), directory / LOGS)
         self._check(job, sink, request.workload)
-        check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
+        if release_wanted(sink.path) is not None:
+            check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
         self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(
             sink=sink,
