@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from types import TracebackType
 from ..assertions import Guarantee, Workload
 from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse_located, resolve
 from .artifacts import Artifacts
-from .artifacts.lock import COORDINATES
+from .artifacts.lock import is_coordinates
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
@@ -273,8 +272,6 @@ class Session:
         directory = new_run_directory(self._options.runs, request.directory)
         sink = self._load(find_sink(request.sink), directory / LOGS)
         self._check(job, sink, request.workload)
-        if release_wanted(sink.path) is not None:
-            check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
         self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(
             sink=sink,
@@ -311,14 +308,16 @@ class Session:
         if sink.path not in self._fetched:
             artifacts = Artifacts.open(progress=True)
             self._fetched[sink.path] = [
-                str(artifacts.by_coordinates(jar)) if re.match(COORDINATES, jar) else jar for jar in sink.jars
+                str(artifacts.by_coordinates(jar)) if is_coordinates(jar) else jar for jar in sink.jars
             ]
         return self._fetched[sink.path]
 
     def _check(self, job: Job, sink: Sink, workload: Workload) -> None:
-        """See :func:`check_job`; each combination once."""
+        """See :func:`check_job` and :func:`check_release`; each combination once."""
         if (job, sink.path, workload) not in self._checked:
             check_job(job, workload, sink)
+            if release_wanted(sink.path) is not None:
+                check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
             self._checked.add((job, sink.path, workload))
 
     def _serve(self, path: Path, logs: Path) -> _Served:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import secrets
 import socket
 import threading
@@ -19,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
-from .artifacts.lock import COORDINATES
+from .artifacts.lock import is_coordinates
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
 from .errors import SinkError, SinkHangs, UsageError
 from .targets import targets
@@ -91,24 +90,26 @@ def shape(path: Path) -> SinkShape:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
 
 
-def declared(path: Path, name: str) -> Any:
-    """The value of a constant in a sink's text, without running it; None if it has none, or one that is computed."""
+def literals(path: Path) -> dict[str, Any]:
+    """The constants of a file with their values, without running it; those that are computed are left out."""
+    found: dict[str, Any] = {}
     for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.Assign) and any(isinstance(it, ast.Name) and it.id == name for it in node.targets):
+        if isinstance(node, ast.Assign):
             with suppress(ValueError):
-                return ast.literal_eval(node.value)
-    return None
+                value = ast.literal_eval(node.value)
+                found |= {target.id: value for target in node.targets if isinstance(target, ast.Name)}
+    return found
 
 
 def jars_next_to(path: Path) -> list[Path]:
     """The files that a sink's JARS names."""
-    texts = [text for text in declared(path, "JARS") or () if isinstance(text, str) and not re.match(COORDINATES, text)]
-    return [file for text in texts if (file := path.parent / text).is_file()]
+    files = [jar for jar in literals(path).get("JARS") or () if isinstance(jar, str) and not is_coordinates(jar)]
+    return [file for name in files if (file := path.parent / name).is_file()]
 
 
 def release_wanted(path: Path) -> SpecifierSet | None:
     """The releases of Spark that a sink's SPARK names, if it has one. Raises SinkError for a text that names none."""
-    text = declared(path, "SPARK")
+    text = literals(path).get("SPARK")
     if not isinstance(text, str):
         return None
     try:
@@ -314,7 +315,7 @@ def _jars(path: Path, value: object) -> tuple[str, ...]:
     form = 'write JARS = ("group:artifact:version", "lib/mine.jar"), a flat list of all that is needed'
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(jar, str) for jar in value):
         raise SinkError(f"sink {path.name}: JARS = {value!r} is not a tuple of jars: {form}")
-    found = [jar if re.match(COORDINATES, jar) else str(path.parent / jar) for jar in value]
+    found = [jar if is_coordinates(jar) else str(path.parent / jar) for jar in value]
     for jar, place in zip(value, found, strict=True):
         if place != jar and not Path(place).is_file():
             raise SinkError(f"sink {path.name}: {jar!r} in JARS is neither coordinates nor a file: {form}")

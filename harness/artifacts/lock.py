@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +17,11 @@ DEFAULT_SPARK = "4.2.0"
 
 
 COORDINATES = r"^[^:/\s]+:[^:/\s]+:[^:/\s]+$"
+
+
+def is_coordinates(text: str) -> bool:
+    """Whether this names a jar in a Maven repository, not a file."""
+    return re.match(COORDINATES, text) is not None
 
 
 def path_of(coordinates: str) -> PurePosixPath:

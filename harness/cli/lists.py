@@ -17,7 +17,7 @@ from ...faults import phases_of, render_catalogue
 from ..console.printing import Terminal, say
 from ..errors import HELD
 from ..jobs import Job, find_job, fits, reference_jobs
-from ..sinks import find_sink, reference_sinks, shape
+from ..sinks import find_sink, literals, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
@@ -92,13 +92,10 @@ def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def constants(path: Path) -> dict[str, Any]:
     """What one of our sink files says of itself; of a job nothing."""
-    return {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in _parsed(path).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in CONSTANTS
-    }
+    return {name: value for name, value in literals(path).items() if name in CONSTANTS}
 
 
 def _expected(job: Job) -> dict[str, Any]:
