@@ -14,7 +14,7 @@ from ...assertions import Outcome
 from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
-from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
+from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
 from ..jobs import check_job, find_job
 from ..releases import with_release
 from ..session import Request, Session, resolve_plan
@@ -84,7 +84,10 @@ def looked_into(session: Session, request: Request, result: TrialResult) -> Tria
     again = sorted(batch for batch, count in runs.items() if count > 1)
     if not again:
         return result
-    determinism = determinism_of(session, request, result.directory, again)
+    try:
+        determinism = determinism_of(session, request, result.directory, again)
+    except Unavailable as error:  # the verdict stands
+        return replace(result, warnings=[*result.warnings, f"the job was not looked into: {one_line(error)}"])
     if determinism is None:
         return result
     found = replace(result, determinism=determinism)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from onceproof.harness.certification.certificate import Certificate
-from onceproof.harness.cli import certify, demo, execute, sessions
+from onceproof.harness.cli import certify, demo, execute, run, sessions
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.errors import BROKE, UNAVAILABLE
 from onceproof.harness.session import EnvironmentOptions, Request
+from onceproof.harness.trial.spec import TrialResult
 from paper_trial import everything_and, fault, ids_of, killed_in_batch_1, verdict
 from test_reports import certificate
 
@@ -71,3 +73,17 @@ def test_an_error_of_the_end_does_not_hide_why_there_is_no_verdict(
     on_paper.setattr(sessions, "Session", Unavailing)
     assert execute(COMMANDS[0]) == UNAVAILABLE
     assert capsys.readouterr().err.splitlines() == [WARNING, "onceproof: no Java"]
+
+
+def test_a_verdict_stands_though_the_environment_breaks_while_the_job_is_looked_into(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def breaks(*arguments: object) -> None:
+        raise Unavailable("broker 1 died")
+
+    nothing: Any = None
+    monkeypatch.setattr(run, "determinism_of", breaks)
+    result = TrialResult(nothing, BROKEN, {}, {}, tmp_path, [], nothing)
+    found = run.looked_into(nothing, Request("mine.py", job="wordcount"), result)
+    assert found.verdict is BROKEN
+    assert list(found.warnings) == ["the job was not looked into: broker 1 died"]
