@@ -2,7 +2,7 @@
 
 >>> from onceproof.assertions import Expectation, Workload, planned, truth
 >>> truth(Expectation("SELECT * FROM input"), planned(Workload(seed=7))).num_rows
-901
+2197
 
 :func:`truth` computes the output that a job's expectation requires of its input, :func:`to_table` and
 :func:`rows_of_json` make what was read comparable, and :func:`judge` compares them. :func:`save` and :func:`load` keep

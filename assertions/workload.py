@@ -15,6 +15,8 @@ Batches differ in size all the same, because the aborted records fill what the v
 ========= ==========================================================================================
 batch 0   half as many
 batch 1   as many
+batch 2   eight times as many, so that a sink that writes in pieces writes several of them: of the default's 1728
+          rows a task has 576, more than the usual 500, and a whole batch more than 1000
 quiet     as many in each partition, but partition 1 has aborted records only: a task without rows
 the last  of four and more batches a single row
 others    twice as many, or a quarter
@@ -51,6 +53,8 @@ CYCLES = 2
 
 QUIET_PARTITION = 1
 
+LARGE_BATCH = 2
+
 EPOCH = datetime(2026, 1, 1)
 
 CUSTOMERS = ("Åsa", "Łukasz", "Zoë", "O'Neil", "李雷", "Søren, Jr.", 'Ana "Nana" Cruz', "Ивáн")
@@ -63,7 +67,7 @@ SMALL_IDS = 10**6
 LARGE_IDS = 2**62
 
 LATE = 400
-"""An event is late by less than so many ticks of 250 ms; one tick passes in four records."""
+"""An event is late by less than so many ticks of 250 ms; one tick passes in sixteen records."""
 
 PHRASES = ("paid, in full", 'said "yes"', "naïve café", "it's late", "半分", "50 % off", "a;b|c\\d", "fin 🙂")
 
@@ -95,7 +99,7 @@ class Workload:
 
     >>> workload = Workload(seed=7)
     >>> workload.max_offsets_per_trigger, len(workload.batch_bounds())
-    (529, 5)
+    (2083, 5)
 
     Raises ValueError, one line naming the argument, its value and what would be valid.
     """
@@ -205,6 +209,8 @@ class Workload:
             return 0.5
         if batch in (0, 1, self.quiet_batch):
             return 1
+        if batch == LARGE_BATCH:
+            return 8
         return 2 if batch % 2 == 0 else 0.25
 
     def _visible(self, cycle: int, partition: int) -> int:
@@ -303,7 +309,7 @@ class _Rows:
         return (self._below(spread + 1) - spread // 2) / 8
 
     def _time(self) -> datetime:
-        tick = self._number // 4 - self._below(LATE)
+        tick = self._number // 16 - self._below(LATE)
         return EPOCH + timedelta(milliseconds=tick * 250 + (self._below(250) if self._one_in(4) else 0))
 
     def _payload(self) -> str:

@@ -28,7 +28,7 @@ WRONG = [
     (("certify", "kafka_append", "--rows", "0"), '"0" for --rows. Must be >= 1'),
     (
         ("certify", "kafka_append", "--batches", "1000", "--rows", "1000"),
-        "2412000 records: give fewer, for at most 1000000",
+        "9612000 records: give fewer, for at most 1000000",
     ),
     (("run", "--sink", "kafka_append", "--runs", ""), "--runs: the path of a directory is empty: write . for the cur"),
     (("run", "--sink", "kafka_append", "--run-directory="), "--run-directory: the path of a directory is empty"),
