@@ -140,6 +140,12 @@ def calls_at(path: Path, line: int) -> bool:
     return any(isinstance(node, ast.Call | ast.Await) for part in _executed(statement) for node in _walk(part))
 
 
+def begins_at(path: Path, line: int) -> bool:
+    """Whether a statement begins at ``line``, rather than goes on there. Raises OSError or SyntaxError."""
+    statement = statement_at(_module(path, path.parent).tree, line)
+    return statement is not None and statement.lineno == line
+
+
 def returns_at(path: Path, line: int) -> bool:
     """Whether the statement that is executed at ``line`` is a ``return``: a ``try`` around it is left with it, so that
     what is raised after its call is seen there only if the call itself raises. Raises OSError or SyntaxError.

@@ -13,10 +13,12 @@ from ..plans import Point, Value
 def matches(selector: Point, point: Mapping[str, Any]) -> bool:
     """Whether a report is one that ``selector`` means, its ``nth`` left aside.
 
-    A selector without an edge means any. Text may have wildcards (``*``, ``?``): a transactional id holds a query's id,
-    which nobody knows in advance.
+    A selector without an edge means any; a line before the query starts is meant only where ``when`` says so. Text may
+    have wildcards (``*``, ``?``): a transactional id holds a query's id, which nobody knows in advance.
     """
     if point.get("phase") != selector.phase or (selector.edge is not None and point.get("edge") != selector.edge):
+        return False
+    if "when" in point and "when" not in selector.where:
         return False
     return all(name in point and _equal(wanted, point[name]) for name, wanted in selector.where.items())
 

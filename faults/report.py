@@ -47,8 +47,11 @@ class Batches:
     """
 
     _last: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _started: set[str] = field(default_factory=set)
 
     def note(self, driver: str, point: Mapping[str, Any]) -> None:
+        if point.get("phase") in ("query.start", "sink.write"):
+            self._started.add(driver)
         if (point.get("phase"), point.get("edge")) == ("sink.write", "before"):
             self._last[driver] = {name: point[name] for name in ("query", "run", "batch") if name in point}
         elif (point.get("phase"), point.get("edge")) == ("batch.commit", "after"):
@@ -57,6 +60,10 @@ class Batches:
     def of(self, driver: str) -> Mapping[str, Any]:
         """query, run and batch; empty where no batch is under way."""
         return self._last.get(driver, {})
+
+    def when(self, driver: str) -> Mapping[str, Any]:
+        """When a line is executed: the batch that is under way, or before any query starts; empty between batches."""
+        return self.of(driver) if driver in self._started else {"when": "start"}
 
 
 @dataclass
@@ -75,7 +82,7 @@ class Stages:
 
 
 def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None = None) -> dict[str, Any] | None:
-    """The point of a report; None for a line outside any batch, which is no point."""
+    """The point of a report; None for a line between two batches, which is no point."""
     point = dict(fields)
     driver = point.pop("driver", "")
     point["process"] = process_of(point)
@@ -90,8 +97,8 @@ def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None 
         point["stage"] = (stages or Stages()).number(point)
     batches.note(driver, point)
     if point.get("phase") == "line":
-        point = dict(batches.of(driver)) | point
-        return point if "batch" in point else None
+        when = batches.when(driver)
+        return {**when, **point} if when else None
     return point
 
 

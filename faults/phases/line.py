@@ -1,4 +1,4 @@
-"""Lines of the sink's own Python code that are executed inside a batch."""
+"""Lines of the sink's own Python code: those that are executed inside a batch, and those before the query starts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from ._selectors import BATCH, QUERY
 
 FILE = Parameter("file", "text", "the sink's file, or a module of its directory", required=True)
 LINE = Parameter("line", "number", "number of the line, from 1", minimum=1, required=True)
+WHEN = Parameter(
+    "when",
+    "text",
+    "start: before the query starts (attach, transform), instead of inside a batch",
+    choices=("start",),
+)
 
 PHASES = (
     Phase(
         name="line",
         edges=(),
-        selectors=(FILE, LINE, BATCH, QUERY),
+        selectors=(FILE, LINE, BATCH, WHEN, QUERY),
         where="python",
         sinks="python",
-        meaning="a line of the sink's file or of a module of its directory, before it is executed inside a batch",
+        meaning="a line of the sink's file or of a module of its directory, before it is executed, inside a batch (or "
+        "before the query starts)",
         two_phase="any step of the sink's own protocol",
         source="the sink's code: foreachBatch's function; a Python data source; what tasks run of it in Python",
         step=100,

@@ -34,6 +34,7 @@ from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import chosen, select, space_of
+from .starts import later_starts, lines_of_starts
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, read_journal, traced
 from .unswept import unswept
@@ -121,7 +122,7 @@ class _Sweeping:
         asked = select(space, self.state.wanted.points)
         self.state = replace(self.state, space=space, asked=asked)
         if goes_on and self._run(asked.points, self._lanes):
-            more = tuple(recoveries(question, _struck(self.state)))
+            more = (*recoveries(question, _struck(self.state)), *later_starts(question, _struck(self.state)))
             self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
             if more:
                 self._run(more, self._lanes)
@@ -222,7 +223,8 @@ class _SweepState:
         complete = self.whole and len(found) == len(self.asked.points) > 0 and not self.asked.unreached
         by_plan = {result.plan: result for result in found}
         swept = {point.at for point in self.asked.points if isinstance(point.at, Line)}
-        left_out = unswept(find_sink(self.request.sink), lines_in(self.trace.journal) | swept)
+        ran = lines_in(self.trace.journal) | lines_of_starts(self.trace.journal)
+        left_out = unswept(find_sink(self.request.sink), ran | swept)
         scope = scope_of(self.space, self.asked, by_plan, self.roles, left_out, self.whole)
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...faults import phases_of, required_steps
-from ...faults.handlers import calls_at, errors_in, states_a_fact
+from ...faults.handlers import begins_at, calls_at, errors_in, states_a_fact
 from ..jobs import find_job, shape_with
 from ..session import EnvironmentOptions, Request, Session, refusal
 from ..sinks import find_sink
@@ -56,5 +56,6 @@ def question_of(
             errors=lambda lines: caught(lines, False),
             facts=lambda lines: caught(lines, True),
             calls=lambda line: calls_at(sink.parent / line.file, line.line),
+            begins=lambda line: begins_at(sink.parent / line.file, line.line),
         ),
     )

@@ -21,7 +21,7 @@ DETAIL = "after a fault at {step}"
 
 def shows_a_recovery(point: SweepPoint) -> bool:
     """Whether the trial of this point is to report every line: what comes after its fault may run nowhere else."""
-    return isinstance(point.at, Line) and len(point.plan.faults) == 1
+    return isinstance(point.at, Line) and point.batch is not None and len(point.plan.faults) == 1
 
 
 @dataclass(frozen=True)

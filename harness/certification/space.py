@@ -14,6 +14,7 @@ from ...faults import PHASES
 from ..errors import UsageError
 from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
+from .starts import starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .trace import Line, Step
 
@@ -21,12 +22,12 @@ KINDS = ("all", "phases", "lines")
 
 
 def space_of(question: Question) -> Space:
-    """The points in the order of the protocol: steps, lines, then what only a replay runs."""
+    """The points in the order of the protocol: steps, lines, what only a replay runs, then what runs before a query."""
     wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
         wanted += facts(question)
-        of_code += [*lines(question), *second_crashes(question)]
+        of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}
     for found in wanted:

@@ -124,8 +124,10 @@ def line_of(event: Event) -> Line:
 
 
 def phases_in(trace: Sequence[Event]) -> frozenset[tuple[str, str | None]]:
-    """Every phase that was reported anywhere, with its edge; a line has none."""
-    return frozenset((event["phase"], event.get("edge")) for event in trace if event["event"] == "point")
+    """Every phase that was reported, with its edge; a line, which has none, only inside a batch."""
+    return frozenset(
+        (event["phase"], event.get("edge")) for event in trace if event["event"] == "point" and "when" not in event
+    )
 
 
 def lines_in(trace: Sequence[Event]) -> frozenset[Line]:

@@ -1,7 +1,6 @@
-"""What of a sink's code no batch ran: its lines are not points of a sweep, and the certificate says so.
+"""What of a sink's code no batch and no start ran: no point of a sweep lies there, and the certificate says so.
 
-That is code for errors and conditions that did not come about, and code that runs before the query starts or after it
-has ended.
+That is code for errors and conditions that did not come about, and code that runs once the query has ended.
 """
 
 from __future__ import annotations

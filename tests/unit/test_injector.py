@@ -400,8 +400,9 @@ def test_a_line_has_the_batch_of_the_last_hand_over_of_its_own_driver(journal: J
     with serving("line[s.py:4] -> kill(driver)", acts, journal) as injector:
         probe = Probe(injector)
         line: dict[str, Any] = {"role": "python-driver", "file": "s.py", "line": 4, "thread": "Thread-5"}
+        probe.ask("query.start", "before", driver="1")
         assert probe.ask("line", driver="1", **line) == b"G"
-        assert journal.named("point") == [], "outside any batch it is no point"
+        assert [point["phase"] for point in journal.named("point")] == ["query.start"], "between batches it is no point"
         probe.ask("sink.write", "before", batch=3, driver="1")
         probe.ask("line", driver="2", **line)
         assert not injector.status()[0].reached, "another driver has no batch yet"
@@ -410,6 +411,25 @@ def test_a_line_has_the_batch_of_the_last_hand_over_of_its_own_driver(journal: J
     point = journal.named("point")[-1]
     assert (point["batch"], point["phase"]) == (3, "line")
     assert point["query"].startswith("1111")
+
+
+def test_a_line_before_the_query_starts_is_meant_only_where_the_plan_says_so(journal: Journal, acts: Acts) -> None:
+    plan = "line[s.py:4] -> delay(1ms); line[s.py:4][when=start]#2 -> delay(1ms)"
+    with serving(plan, acts, journal) as injector:
+        probe = Probe(injector)
+        line: dict[str, Any] = {"role": "python-driver", "file": "s.py", "line": 4, "thread": "MainThread"}
+        assert [probe.ask("line", driver=driver, **line) for driver in ("1", "2")] == [b"G", b"G"]
+        in_batch, at_start = injector.status()
+        assert (in_batch.fired, at_start.fired) == (False, True)
+        probe.ask("query.start", "before", driver="2")
+        probe.ask("sink.write", "before", batch=0, driver="2")
+        probe.ask("line", driver="2", **line)
+        assert injector.status()[0].fired
+    assert [point.get("when") for point in journal.named("point") if point["phase"] == "line"] == [
+        "start",
+        "start",
+        None,
+    ]
 
 
 def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journal, acts: Acts) -> None:
@@ -557,4 +577,6 @@ def test_numbers_are_numbers_and_null_is_absent() -> None:
     assert message.fields == {"batch": 2, "thread": "a=b"}
     with pytest.raises(Malformed):
         read_message(b"t\tbatch=two\n")
-    assert to_point({"phase": "line", "pid": 1}, Batches()) is None
+    begun = Batches()
+    begun.note("", {"phase": "query.start"})
+    assert to_point({"phase": "line", "pid": 1}, begun) is None

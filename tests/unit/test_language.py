@@ -277,7 +277,7 @@ ERRORS = [
     ("line:after -> fail", 5, ":", "line[my_sink.py:42]"),
     ("line[a.py] -> fail", 6, "a.py", "a file and a number"),
     ("line[a.py:0] -> fail", 6, "a.py:0", "line takes a whole number of at least 1"),
-    ("line[a.py:3][file=b] -> fail", 14, "file", "valid: batch, query"),
+    ("line[a.py:3][file=b] -> fail", 14, "file", "valid: batch, when, query"),
     ("line[a.py:3 -> fail", 13, "->", "the [ at column 5 is not closed"),
     ("task.row:before[batch=1] -> fail", 1, "task.row", "needs the selector row"),
     ("task.row:before[row=0] -> fail", 21, "0", "at least 1"),

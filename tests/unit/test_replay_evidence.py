@@ -70,6 +70,15 @@ def test_a_report_of_the_dying_process_is_no_new_run() -> None:
     assert seen(paper.start(2), KILL.format("at(3s)")) == "run r2 started in local:2"
 
 
+def test_a_line_before_the_first_query_starts_needs_a_run_of_it() -> None:
+    text = "line[sink.py:3][when=start] -> kill(driver)"
+    paper = Paper().add("driver.started", incarnation=1, process="local:1")
+    paper.reached(phase="line", file="sink.py", line=3, when="start", process="local:1").fired()
+    paper.exited(1, -9, planned=True)
+    assert seen(paper, text) is None
+    assert seen(paper.start(2), text) == "run r2 started in local:2"
+
+
 def test_a_kill_at_a_moment_before_any_run_began_interrupted_nothing() -> None:
     paper = Paper().add("driver.started", incarnation=1, process="local:1")
     paper.add("fault.reached", fault=0).fired().exited(1, -9, planned=True).start(2).batches(2, 0, 1, 2, 3, 4).exited(2)

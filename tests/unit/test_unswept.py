@@ -1,4 +1,4 @@
-"""The certificate names the code that no batch ran on the driver."""
+"""The certificate names the code that neither a batch nor a start of the job ran."""
 
 from __future__ import annotations
 
