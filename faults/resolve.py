@@ -99,6 +99,7 @@ def resolve(
         executor_points=_named_in("executor", points)
         | _evidence_of_attempts(plan)
         | _beginnings_of_stages(points)
+        | _parts_of_a_recovery(plan, shape)
         | _traced("executor", shape, trace),
         broker_points=_named_in("broker", points),
         rows=frozenset(rows | (TRACED_ROWS if trace else set())),
@@ -149,6 +150,15 @@ def _in_python(at: Point | Moment) -> bool:
 def _beginnings_of_stages(points: Iterable[Point]) -> frozenset[PhasePoint]:
     """Stages are numbered by the starts of their tasks."""
     return frozenset({("task.run", "before")}) if any("stage" in point.where for point in points) else frozenset()
+
+
+def _parts_of_a_recovery(plan: Plan, shape: SinkShape) -> frozenset[PhasePoint]:
+    """Where a driver is ended, its successor's recovery is measured: up to the first task, and what loads state."""
+    if not any(action.target == "driver" for fault in plan.faults for action in fault.actions):
+        return frozenset()
+    loading = phase_named("state.load")
+    loads = {(loading.name, edge) for edge in loading.edges} if has_phase(shape, loading) else set()
+    return frozenset({("task.run", "before"), *loads})
 
 
 def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...assertions import Outcome, Verdict
+from ..trial.recovery import recoveries_in
 from ..trial.spec import TrialResult
 from .printing import Terminal
 
@@ -24,6 +25,9 @@ def print_trial(result: TrialResult) -> None:
         console.print(f"note: {escape(result.determinism.sentence)}", soft_wrap=True)
     for warning in result.warnings:
         console.print(f"[yellow]warning[/]: {escape(warning)}", soft_wrap=True)
+    for recovery in recoveries_in(result.journal):
+        parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in recovery.parts.items())
+        console.print(f"recovery: {recovery.total:.1f} s until batch {recovery.batch} was committed: {parts}")
     console.print("time: " + ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in result.timings.items()))
     console.print(f"run directory: {result.directory}", soft_wrap=True)
 

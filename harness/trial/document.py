@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from ...assertions import ClaimName, VerdictDocument
 from ...documents import CLOSED
 from ..determinism import Determinism
+from .recovery import Recovery
 
 
 class SinkNamed(BaseModel):
@@ -89,6 +90,9 @@ class TrialDocument(VerdictDocument):
     timings: Timings
     environment: Versions
     configuration: Configuration
+    recoveries: list[Recovery] = Field(
+        default_factory=list, description="what the recovery from each driver's death consisted of"
+    )
     warnings: list[str] = Field(
         description="what went wrong apart from the trial, such as the sink's cleanup: the verdict stands"
     )

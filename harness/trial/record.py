@@ -20,6 +20,7 @@ from .document import (
     Versions,
     WorkloadUsed,
 )
+from .recovery import recoveries_in
 from .spec import TrialResult
 
 TRIAL = "trial.json"
@@ -41,6 +42,7 @@ def trial_document(result: TrialResult) -> TrialDocument:
         seed=spec.workload.seed,
         workload=WorkloadUsed(**spec.workload.as_json()),
         timings=Timings(**result.timings),
+        recoveries=recoveries_in(result.journal),
         environment=Versions(**result.versions),
         configuration=Configuration(
             master=spec.resolved.master,

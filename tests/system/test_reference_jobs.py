@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from onceproof.harness.jobs import find_job, reference_jobs
 from onceproof.harness.state_stores import STATE_STORES
+from onceproof.harness.trial.recovery import recoveries_in
 from trials import Run, described, landed, line_of, long
 
 WRONG = {
@@ -124,6 +125,9 @@ def test_a_crash_at_a_commit_of_state_changes_nothing(trial: Run, job: str, plan
     result = trial("postgres_upsert", plan, job=job, conf=conf)
     assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
+    if "kill(driver)" in plan:
+        (recovery,) = recoveries_in(result.journal)
+        assert 0 < recovery.load_state < recovery.total, "each task of the new driver has loaded its state"
 
 
 def forgetful(directory: Path) -> str:

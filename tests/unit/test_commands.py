@@ -29,7 +29,9 @@ class Session:
         self.options = options
 
     def trial(self, request: Request) -> SimpleNamespace:
-        return SimpleNamespace(verdict=BROKEN, warnings=(), timings={}, directory=Path("/run"), determinism=None)
+        return SimpleNamespace(
+            verdict=BROKEN, warnings=(), timings={}, journal=(), directory=Path("/run"), determinism=None
+        )
 
     def close(self) -> None:
         raise Unavailable("broker 1 lives on")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from onceproof.faults import (
     ALWAYS_REPORTED,
@@ -267,18 +269,29 @@ def test_a_line_without_code_is_refused_with_the_nearest_that_have_some(line: in
     )
 
 
+PARTS_OF_A_RECOVERY = {("task.run", "before"), ("state.load", "before"), ("state.load", "after")}
+"""What a recovery from a driver's death is measured by, besides what is always reported."""
+
+
+def test_a_plan_that_ends_a_driver_reports_the_parts_of_its_recovery() -> None:
+    kill, stateless = "sink.write:after -> kill(driver)", SinkShape(foreach_batch=True)
+    assert resolved(kill, replace(stateless, stateful=True)).executor_points == PARTS_OF_A_RECOVERY
+    assert resolved(kill, stateless).executor_points == {("task.run", "before")}
+    assert not resolved("sink.write:after -> delay(1s)", stateless).executor_points
+
+
 def test_a_plan_loads_what_its_points_need_and_no_more() -> None:
     plan = resolved(
         "sink.commit:after -> kill(driver) with hold(task.commit:before); task.row:before[row=7] -> delay(1s); "
         "batch.offsets:before -> pause(driver) until task.row:before[row=9]"
     )
     assert plan.driver_points == ALWAYS_REPORTED | {("sink.commit", "after"), ("batch.offsets", "before")}
-    assert plan.executor_points == {("task.commit", "before"), ("task.row", "before")}
+    assert plan.executor_points == {("task.commit", "before"), ("task.row", "before"), *PARTS_OF_A_RECOVERY}
     assert plan.broker_points == frozenset()
     assert plan.rows == {7, 9}
     assert plan.lines == frozenset()
     assert plan.phases("driver") == {"query.start", "sink.write", "sink.commit", "batch.commit", "batch.offsets"}
-    assert plan.phases("executor") == {"task.commit", "task.row"}
+    assert plan.phases("executor") == {"task.commit", "task.row", "task.run", "state.load"}
     assert plan.phases("broker") == frozenset()
 
 
@@ -295,7 +308,7 @@ def test_a_plan_that_names_a_stage_reports_the_starts_of_tasks_by_which_they_are
         "sink.commit:before -> kill(driver) with hold(task.commit:before[stage=1])",
     ):
         assert resolved(text).executor_points >= {("task.run", "before")}
-    assert ("task.run", "before") not in resolved("task.commit:after -> kill(driver)").executor_points
+    assert ("task.run", "before") not in resolved("task.commit:after -> delay(1s)").executor_points
     assert "at least 1" in refusal_of("task.commit:after[stage=0] -> kill(driver)")
 
 

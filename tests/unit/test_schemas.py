@@ -38,6 +38,7 @@ def trial() -> dict[str, Any]:
         "timings": dict.fromkeys(STAGES, 0.5),
         "environment": VERSIONS | {"docker": "29.0"},
         "configuration": {"master": "local[2,4]", "conf": {}, "jars": []},
+        "recoveries": [],
         "warnings": [],
         "run_directory": "/runs/1",
         "determinism": None,
