@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError
 from ..console.printing import Terminal, say
 from ..environments.base import Unavailable
 from ..errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE, UsageError
-from . import certify, check, demo, environment, lists, plan, run
+from . import bench, certify, check, demo, environment, lists, plan, run
 
 EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM)
 
@@ -30,7 +30,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-for module in (environment, lists, plan, run, certify, check, demo):
+for module in (environment, lists, plan, run, certify, check, demo, bench):
     module.register(app)
 
 

@@ -1,0 +1,1 @@
+"""What guarantees cost, measured: one file for each question."""

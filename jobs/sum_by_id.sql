@@ -1,0 +1,3 @@
+-- key: id
+-- unique: id
+SELECT id, value AS total, batch FROM input WHERE batch IS NOT NULL
