@@ -531,8 +531,10 @@ def test_foreach_batch_reports_its_lines_with_their_batch(start: Start, journal:
         (b, query, run) for b in range(BATCHES)
     ]
     assert {(point["role"], point["file"]) for point in seen} == {("python-driver", "sink.py")}
-    assert not [point for point in journal.points("line") if point["function"] == "foreach"], "outside any batch"
-    order = [f"{point['phase']}:{point.get('edge')}" for point in journal.points("sink.write", "line", "batch.commit")]
+    attached = [point for point in journal.points("line") if point["function"] == "foreach"]
+    assert {(point.get("batch"), point["when"]) for point in attached} == {(None, "start")}, "before any batch"
+    of_batches = [point for point in journal.points("sink.write", "line", "batch.commit") if "batch" in point]
+    order = [f"{point['phase']}:{point.get('edge')}" for point in of_batches]
     assert order[0] == "sink.write:before"
     assert order.index("line:None") < order.index("sink.write:after") < order.index("batch.commit:before")
     assert "python-driver" in {hello["role"] for hello in journal.named("probe.hello")}
@@ -543,7 +545,7 @@ def test_fail_at_a_line_is_raised_there_and_later_lines_are_still_reported(start
     with Injector(plan, Killer(), journal.record) as injector:
         start("foreach", injector, lines=True).finish()
         assert injector.status()[0].confirmed
-    swallowed = [point["line"] for point in journal.points("line") if point["batch"] == 1]
+    swallowed = [point["line"] for point in journal.points("line") if point.get("batch") == 1]
     assert swallowed[-3:] == [line_of("except RuntimeError"), line_of("rows = -1"), line_of("return rows")]
 
 
