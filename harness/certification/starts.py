@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...faults import Fault, Plan, Point, format_action, format_fault
 from .points import ANY_BATCH, CRASH, KILL, Question, SweepPoint
+from .roles import MIDDLE
 from .trace import Event, Line, Step, line_of
 
 MAIN_THREAD = "MainThread"
@@ -39,12 +40,14 @@ def lines_of_starts(journal: Iterable[Event]) -> frozenset[Line]:
 
 
 def starts(question: Question) -> Iterator[SweepPoint]:
-    """The driver dies in its first start, and in the one after the crash of a batch; each statement once."""
+    """The driver dies in its first start, and in the one after the crash of a batch; each statement once, after the
+    middle batch if it runs there."""
     for start in starts_of(question.trace):
         yield from (_point(_line(line, 1), None, FIRST) for line in _separated(question, start) if line)
     first, *later = starts_of(question.replay) or [[]]
     known: set[Line | None] = set()
-    for batch, start in zip(question.roles.values(), later, strict=False):
+    crashes = zip(question.roles.items(), later, strict=False)
+    for (_, batch), start in sorted(crashes, key=lambda crash: crash[0][0] != MIDDLE):
         crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
         for line in _separated(question, start):
             if line not in known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onceproof.faults import Plan, parse
@@ -23,10 +23,13 @@ def ran(*lines: int, **more: Any) -> list[dict[str, Any]]:
 
 
 def question(
-    trace: Sequence[dict[str, Any]], replay: Sequence[dict[str, Any]] = (), calls: Sequence[int] = range(1, 99)
+    trace: Sequence[dict[str, Any]],
+    replay: Sequence[dict[str, Any]] = (),
+    calls: Sequence[int] = range(1, 99),
+    roles: Mapping[str, int] = {"middle": 1},
 ) -> Question:
     code = Code(calls=lambda line: line.line in calls, begins=lambda line: line.line != 5)
-    return Question(trace=trace, replay=replay, roles={"middle": 1}, refusal=lambda plan: None, code=code)
+    return Question(trace=trace, replay=replay, roles=roles, refusal=lambda plan: None, code=code)
 
 
 def texts(found: Question) -> list[str]:
@@ -54,6 +57,15 @@ def test_the_start_after_a_crash_is_struck_too_at_the_next_execution_and_where_i
         f"{CRASH}; line[s.py:3][when=start]#3 -> kill(driver)",
         f"{CRASH}; line[s.py:7][when=start]#1 -> kill(driver)",
         f"{CRASH}; query.start:before#2 -> kill(driver)",
+    ]
+
+
+def test_a_start_after_the_middle_batch_stands_for_those_after_the_others() -> None:
+    replay = [*ran(2, 3), *ran(2, 3, 6), *ran(2, 3), *ran(2, 3, 7)]
+    found = texts(question(ran(2, 3), replay, roles={"first": 0, "middle": 1, "last": 2}))[1:]
+    assert [text for text in found if ":3]" in text] == [f"{CRASH}; line[s.py:3][when=start]#2 -> kill(driver)"]
+    assert [text.partition("; ")[0] for text in found if ":6]" in text or ":7]" in text] == [
+        CRASH.replace("batch=1", f"batch={batch}") for batch in (0, 2)
     ]
 
 
