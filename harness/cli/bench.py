@@ -1,45 +1,55 @@
-"""``onceproof bench``: what guarantees cost."""
+"""``onceproof bench``: what guarantees and recoveries cost, printed as Markdown, and drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
+from ..benches import checkpoint as checkpoints
+from ..benches import guarantees as costs
+from ..benches import recovery as recoveries
 from ..benches.plot import check_plot, stacked
-from ..benches.recovery import Case, Fit, Measured, fits, measure, workload_of
 from ..console.printing import say
 from ..errors import HELD
 from ..reports._tables import code, document, table
 from ..session import EnvironmentOptions, Session
+from ..sinks import find_sink
 from ..state_stores import STATE_STORES, StateStoreName
-from ..trial.recovery import PARTS, Recovery
+from ..trial.recovery import PARTS
 from .options import COUNT
 from .sessions import opened, told
 
-KEYS = (1_000, 10_000, 100_000)
+T = TypeVar("T")
+
+Stores = Annotated[
+    list[StateStoreName] | None,
+    Parameter(name="--state-store", help="where Spark keeps the state; may be repeated", consume_multiple=True),
+]
+Repeat = Annotated[int, Parameter(validator=COUNT, help="trials of each case")]
+Plot = Annotated[Path | None, Parameter(help="draw to this file, as .svg and .png (needs onceproof[plots])")]
 
 
 def register(app: App) -> None:
-    bench = App(name="bench", help="Measure what recovery costs.")
-    bench.command(recovery)
+    bench = App(name="bench", help="Measure what guarantees and recoveries cost.")
+    for command in (recovery, checkpoint, guarantees):
+        bench.command(command)
     app.command(bench)
 
 
 def recovery(
     *,
     keys: Annotated[list[int] | None, Parameter(help="keys in the job's state", consume_multiple=True)] = None,
-    state_store: Annotated[
-        list[StateStoreName] | None, Parameter(help="where Spark keeps the state", consume_multiple=True)
-    ] = None,
-    repeat: Annotated[int, Parameter(validator=COUNT, help="trials of each case")] = 3,
-    plot: Annotated[Path | None, Parameter(help="draw to this file, as .svg and .png")] = None,
+    state_store: Stores = None,
+    repeat: Repeat = 3,
+    plot: Plot = None,
 ) -> int:
     """How long the recovery from a driver's death takes, part by part, by the size of the state.
 
-    Prints Markdown: medians in seconds for each state store and size, and a line through the time that loading takes.
+    Prints medians in seconds, and a line through the time that loading the state takes.
 
     Examples:
 
@@ -47,41 +57,125 @@ def recovery(
 
         onceproof bench recovery --keys 1000 50000 --state-store rocksdb --plot docs/recovery
     """
-    sizes, stores = keys or list(KEYS), state_store or list(STATE_STORES)
-    for size in sizes:
-        workload_of(size)
-    if plot is not None:
-        check_plot(plot)
-    with opened(EnvironmentOptions()) as session:
-        measured = _measured(session, [Case(store, size) for store in stores for size in sizes], repeat)
-    say(_document(measured, fits(measured)))
-    if plot is not None:
-        parts = {part.replace("_", " "): [one.median(part) for one in measured] for part in PARTS}
-        bars = [f"{one.case.store}, {one.case.keys} keys" for one in measured]
-        for file in stacked(plot, "Recovery from a driver's death", bars, parts):
-            told(f"drawn: {file}")
+    stores = state_store or list(STATE_STORES)
+    cases = [recoveries.Case(store, size) for store in stores for size in keys or (1_000, 10_000, 100_000)]
+    for case in cases:
+        recoveries.workload_of(case.keys)
+    measured = _run(
+        plot,
+        lambda session: recoveries.measure(
+            session, cases, repeat, lambda case, one: told(f"{case.store}, {case.keys} keys: {one.total:.1f} s")
+        ),
+    )
+    fitted = [
+        [code(line.store), f"{line.fixed:.2f}", f"{line.per_thousand:.4f}", f"{line.explained:.2f}"]
+        for line in recoveries.fits(measured)
+    ]
+    rows = [[code(one.case.store), str(one.case.keys), *map(_seconds, one.medians().values())] for one in measured]
+    parts = table(("state store", "keys", *map(_words, (*PARTS, "total"))), rows)
+    line = table(("state store", "loading, fixed (s)", "loading, for 1000 keys (s)", "r²"), fitted) if fitted else ""
+    say(document([parts, line]))
+    bars = [f"{one.case.store}, {one.case.keys} keys" for one in measured]
+    _draw(
+        plot, "Recovery from a driver's death", bars, {part: [one.median(part) for one in measured] for part in PARTS}
+    )
     return HELD
 
 
-def _measured(session: Session, cases: Sequence[Case], repeat: int) -> list[Measured]:
-    def done(case: Case, found: Recovery) -> None:
-        told(f"{case.store}, {case.keys} keys: {found.total:.1f} s, of which loading {found.load_state:.2f} s")
+def checkpoint(
+    *,
+    interval: Annotated[
+        list[float] | None,
+        Parameter(validator=Number(gt=0), help="seconds of the trigger processingTime", consume_multiple=True),
+    ] = None,
+    rate: Annotated[int, Parameter(validator=COUNT, help="rows a second of the input")] = 200,
+    state_store: Stores = None,
+    plot: Plot = None,
+) -> int:
+    """What being recoverable costs each batch, by the trigger's interval: plan, offsets, state, commit.
 
-    return measure(session, cases, repeat, done)
+    Prints medians in seconds, as Spark has measured them (StreamingQueryProgress), and their share of a batch.
 
+    Examples:
 
-def _document(measured: Sequence[Measured], lines: Sequence[Fit]) -> str:
-    head = ("state store", "keys", *(part.replace("_", " ") for part in (*PARTS, "total")))
+        onceproof bench checkpoint
+
+        onceproof bench checkpoint --interval 0.5 2 --state-store rocksdb-changelog
+    """
+    stores = state_store or list(STATE_STORES)
+    cases = [checkpoints.Case(store, one) for store in stores for one in interval or (0.5, 1.0, 2.0, 5.0)]
+    for case in cases:
+        checkpoints.request_of(case, rate)
+    measured = _run(
+        plot,
+        lambda session: checkpoints.measure(
+            session, cases, rate, lambda one: told(f"{one.case.store}, {one.case.interval:g} s: {one.share:.0%}")
+        ),
+    )
+    parts = (*checkpoints.PARTS, "upload", "seconds")
     rows = [
-        [code(one.case.store), str(one.case.keys), *(f"{seconds:.2f}" for seconds in one.medians().values())]
+        [code(one.case.store), f"{one.case.interval:g}", str(one.rows)]
+        + [_seconds(one.median(part)) for part in parts]
+        + [f"{one.share:.0%}", f"{sum(map(one.median, checkpoints.PARTS)) / one.case.interval:.0%}"]
         for one in measured
     ]
-    fitted = [
-        [code(line.store), f"{line.fixed:.2f}", f"{line.per_thousand:.4f}", f"{line.explained:.2f}"] for line in lines
-    ]
-    return document(
-        [
-            table(head, rows),
-            table(("state store", "loading, fixed (s)", "loading, for 1000 keys (s)", "r²"), fitted) if fitted else "",
-        ]
+    names = ("plan", "offsets log", "state commit", "commit log", "of which upload", "batch")
+    say(table(("state store", "interval (s)", "rows", *names, "of the batch", "of the interval"), rows))
+    bars = [f"{one.case.store}, {one.case.interval:g} s" for one in measured]
+    drawn = {part: [one.median(part) for one in measured] for part in checkpoints.PARTS}
+    _draw(plot, "A batch's checkpoint", bars, drawn)
+    return HELD
+
+
+def guarantees(
+    *sinks: Annotated[str, Parameter(help="sink files, or names of built-in sinks [default: ours]")],
+    rows: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000), help="rows of a small batch")] = 500,
+    repeat: Repeat = 1,
+    plot: Plot = None,
+) -> int:
+    """Throughput and latency of sinks, without a fault: what does exactly-once cost?
+
+    Examples:
+
+        onceproof bench guarantees
+
+        onceproof bench guarantees kafka_append kafka_transactional --repeat 3
+    """
+    wanted = sinks or costs.SINKS
+    for sink in wanted:
+        find_sink(sink)
+    measured = _run(
+        plot,
+        lambda session: costs.measure(
+            session, wanted, rows, repeat, lambda one: told(f"{one.sink}: {one.throughput:.0f} rows/s")
+        ),
     )
+    lines = [
+        [code(one.sink), one.technique, one.claim, f"{one.throughput:.0f}", _seconds(one.latency)] for one in measured
+    ]
+    say(table(("sink", "technique", "claims", "rows a second", "a small batch (s)"), lines))
+    bars = [f"{one.sink} ({one.claim})" for one in measured]
+    _draw(plot, "A small batch", bars, {"batch": [one.latency for one in measured]})
+    return HELD
+
+
+def _run(plot: Path | None, measure: Callable[[Session], Sequence[T]]) -> Sequence[T]:
+    """In a session of its own; a plot that cannot be drawn is refused before it."""
+    if plot is not None:
+        check_plot(plot)
+    with opened(EnvironmentOptions()) as session:
+        return measure(session)
+
+
+def _draw(plot: Path | None, title: str, bars: Sequence[str], parts: Mapping[str, Sequence[float]]) -> None:
+    if plot is not None:
+        for file in stacked(plot, title, bars, {_words(part): values for part, values in parts.items()}):
+            told(f"drawn: {file}")
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from onceproof.assertions import planned
+from onceproof.harness.benches.guarantees import Measured as Sink
 from onceproof.harness.benches.plot import stacked
+from onceproof.harness.benches.progress import PROGRESS, Batch, read_events
 from onceproof.harness.benches.recovery import BATCHES, MOST_KEYS, Case, Measured, fits, workload_of
 from onceproof.harness.cli import execute
 from onceproof.harness.cli.options import MOST_RECORDS
@@ -51,18 +54,47 @@ def test_the_largest_state_is_one_that_a_trial_may_have() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--keys", "0"], "--keys 0 is out of range: give 1 to 200000"),
-        (["--keys", "1000000"], "--keys 1000000 is out of range: give 1 to 200000"),
-        (["--state-store", "redis"], "redis"),
-        (["--repeat", "0"], "--repeat"),
-        (["--keys", "10", "--plot", "nowhere/at/all"], "nowhere/at"),
+        (["recovery", "--keys", "0"], "--keys 0 is out of range: give 1 to 200000"),
+        (["recovery", "--keys", "1000000"], "--keys 1000000 is out of range: give 1 to 200000"),
+        (["recovery", "--state-store", "redis"], "redis"),
+        (["recovery", "--repeat", "0"], "--repeat"),
+        (["recovery", "--keys", "10", "--plot", "nowhere/at/all"], "nowhere/at"),
+        (["checkpoint", "--interval", "0"], "--interval"),
+        (
+            ["checkpoint", "--interval", "100", "--rate", "1000"],
+            "--interval 100 with --rate 1000 makes batches of 100000",
+        ),
+        (["guarantees", "no_such_sink"], "no_such_sink"),
+        (["guarantees", "--rows", "0"], "--rows"),
     ],
 )
 def test_a_bench_that_cannot_be_run_is_refused_before_anything_starts(
     words: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(["bench", "recovery", *words]) == USAGE
+    assert execute(["bench", *words]) == USAGE
     assert message in capsys.readouterr().err
+
+
+def test_a_batch_is_what_spark_has_measured_of_it(tmp_path: Path) -> None:
+    """The times of a stateful operator are sums over its tasks; batches without data are left out."""
+    state = {"commitTimeMs": 260, "numStateStoreInstances": 2, "customMetrics": {"rocksdbCommitFileSyncLatencyMs": 100}}
+    spent = {"triggerExecution": 900, "queryPlanning": 60, "walCommit": 70, "commitOffsets": 160, "addBatch": 600}
+    progress = {"batchId": 4, "durationMs": spent, "stateOperators": [state], "sources": [{"numInputRows": 7}]}
+    idle = {**progress, "sources": [{"numInputRows": 0}]}
+    events = [{"Event": "SparkListenerJobEnd"}, *({"Event": PROGRESS, "progress": one} for one in (progress, idle))]
+    (tmp_path / "log").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (batch,) = read_events(tmp_path / "log")
+    assert batch == Batch(4, 7, 0.9, 0.06, 0.07, 0.13, 0.05, 0.16)
+    assert round(batch.checkpoint, 6) == 0.42
+
+
+def test_a_sink_is_measured_by_its_large_batch_and_those_behind_it() -> None:
+    def batch(number: int, rows: int, seconds: float) -> Batch:
+        return Batch(number, rows, seconds, 0, 0, 0, 0, 0)
+
+    trials = [[batch(1, 10, 9.0), batch(2, 80, 2.0), batch(3, 10, 0.5), batch(4, 20, 0.7), batch(5, 2, 0.3)]] * 2
+    measured = Sink("mine", "ledger", "exactly-once", trials)
+    assert (measured.throughput, measured.latency) == (40.0, 0.5)
 
 
 def test_bars_are_drawn_as_svg_and_png(tmp_path: Path) -> None:
