@@ -112,14 +112,14 @@ def checkpoint(
             session, cases, rate, lambda one: told(f"{one.case.store}, {one.case.interval:g} s: {one.share:.0%}")
         ),
     )
-    parts = (*checkpoints.PARTS, "upload", "seconds")
+    parts = ("plan", "offsets_log", "state_commit", "upload", "commit_log", "seconds")
     rows = [
         [code(one.case.store), f"{one.case.interval:g}", str(one.rows)]
         + [_seconds(one.median(part)) for part in parts]
         + [f"{one.share:.0%}", f"{sum(map(one.median, checkpoints.PARTS)) / one.case.interval:.0%}"]
         for one in measured
     ]
-    names = ("plan", "offsets log", "state commit", "commit log", "of which upload", "batch")
+    names = ("plan", "offsets log", "state commit", "of which upload", "commit log", "batch")
     say(table(("state store", "interval (s)", "rows", *names, "of the batch", "of the interval"), rows))
     bars = [f"{one.case.store}, {one.case.interval:g} s" for one in measured]
     drawn = {part: [one.median(part) for one in measured] for part in checkpoints.PARTS}
