@@ -54,33 +54,35 @@ def recoveries_in(journal: Sequence[Event]) -> list[Recovery]:
 
 
 def _recovery(fired: float, exited: float, after: Iterable[Event]) -> Recovery | None:
+    """None where one of the parts did not come to its end. A paused driver may still report meanwhile, so each part is
+    looked for behind the one before."""
     points = [event for event in after if event["event"] == "point"]
-    started = _first(points, "query.start", "before")
-    handed_over = _first(points, "sink.write", "before")
-    if started is None or handed_over is None:
+    started = _behind(points, ("query.start", "before"))
+    handed_over = _behind(started, ("sink.write", "before"))
+    of_batch = [event for event in handed_over if event.get("batch") == handed_over[0]["batch"]]
+    working = _behind(of_batch, ("task.run", "before"), ("sink.write", "after"))
+    committed = _behind(working, ("batch.commit", "after"))
+    if not committed:
         return None
-    of_batch = [event for event in points if event.get("batch") == handed_over["batch"]]
-    committed = _first(of_batch, "batch.commit", "after")
-    working = _first(of_batch, "task.run", "before") or _first(of_batch, "sink.write", "after")
-    if committed is None or working is None:
-        return None
-    times = (fired, exited, started["t"], handed_over["t"], working["t"])
-    detect, redeploy, reset_source, reset_sink = (later - earlier for earlier, later in pairwise(times))
+    times = (fired, exited, *(part[0]["t"] for part in (started, handed_over, working, committed)))
+    detect, redeploy, reset_source, reset_sink, work = (later - earlier for earlier, later in pairwise(times))
     load_state = _covered(_loads(of_batch))
     return Recovery(
-        batch=handed_over["batch"],
+        batch=handed_over[0]["batch"],
         detect=round(detect, 3),
         redeploy=round(redeploy, 3),
         reset_source=round(reset_source, 3),
         reset_sink=round(reset_sink, 3),
         load_state=round(load_state, 3),
-        replay=round(max(0.0, committed["t"] - working["t"] - load_state), 3),
-        total=round(committed["t"] - fired, 3),
+        replay=round(max(0.0, work - load_state), 3),
+        total=round(times[-1] - fired, 3),
     )
 
 
-def _first(points: Iterable[Event], phase: str, edge: str) -> Event | None:
-    return next((event for event in points if (event["phase"], event.get("edge")) == (phase, edge)), None)
+def _behind(points: Sequence[Event], *steps: tuple[str, str]) -> Sequence[Event]:
+    """The points from the first one on that is at one of these steps; none without one."""
+    found = (at for at, event in enumerate(points) if (event["phase"], event.get("edge")) in steps)
+    return points[next(found, len(points)) :]
 
 
 def _loads(points: Iterable[Event]) -> list[tuple[float, float]]:

@@ -50,6 +50,12 @@ def test_a_driver_that_ended_without_a_fault_or_whose_successor_committed_nothin
     assert recoveries_in(KILLED) == []
 
 
+def test_what_a_paused_driver_still_reports_is_no_part_of_the_recovery() -> None:
+    late = [point(10.75, "sink.write", "before", 0), point(10.8, "batch.commit", "after", 0)]
+    (found,) = recoveries_in([*KILLED, *late, *STARTED, *TASKS, *LOADED, *COMMITTED])
+    assert (found.batch, found.reset_source, found.total) == (1, 2.0, 16.0)
+
+
 def test_each_death_has_a_recovery_of_its_own() -> None:
     again = [{**event, "t": event["t"] + 100} for event in [*KILLED, *STARTED, *COMMITTED]]
     assert len(recoveries_in([*KILLED, *STARTED, *COMMITTED[:2], *again[1:]])) == 2
