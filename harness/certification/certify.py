@@ -34,7 +34,7 @@ from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import chosen, select, space_of
-from .starts import later_starts, lines_of_starts
+from .starts import Struck, later_starts, lines_of_starts, noting_starts
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, read_journal, traced
 from .unswept import unswept
@@ -122,7 +122,9 @@ class _Sweeping:
         asked = select(space, self.state.wanted.points)
         self.state = replace(self.state, space=space, asked=asked)
         if goes_on and self._run(asked.points, self._lanes):
-            more = (*recoveries(question, _struck(self.state)), *later_starts(question, _struck(self.state)))
+            restarted: list[Struck] = []
+            again = recoveries(question, noting_starts(_struck(self.state), restarted))
+            more = (*again, *later_starts(question, restarted))
             self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
             if more:
                 self._run(more, self._lanes)
@@ -174,7 +176,7 @@ class _Sweeping:
         return self._engine.run(todo, lanes)
 
 
-def _struck(state: _SweepState) -> Iterator[tuple[SweepPoint, Sequence[Event]]]:
+def _struck(state: _SweepState) -> Iterator[Struck]:
     """The points whose trials reported every line, each with its trial's journal."""
     last: tuple[Path, Sequence[Event]] | None = None
     for point in state.asked.points:

@@ -17,6 +17,12 @@ from .trace import Event, Line, Step, line_of
 
 MAIN_THREAD = "MainThread"
 
+ABOUT_STARTS = frozenset({"driver.started", "fault.reached"})
+"""The events that tell the starts of a journal from each other, and those before a fault from those after it."""
+
+Struck = tuple[SweepPoint, Sequence[Event]]
+"""A point with the journal of its trial."""
+
 FIRST = "at the first start"
 AGAIN = "at the start after a crash"
 LATER = "at the start after a fault at {step}"
@@ -78,7 +84,14 @@ def _place(at: Point) -> Step | Line:
     return Step(at.phase, at.edge or "")
 
 
-def later_starts(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
+def noting_starts(struck: Iterable[Struck], noted: list[Struck]) -> Iterator[Struck]:
+    """``struck`` as it is; what :func:`later_starts` needs of it is noted, so that no journal has to be read twice."""
+    for point, journal in struck:
+        noted.append((point, [event for event in journal if event["event"] in ABOUT_STARTS or "when" in event]))
+        yield point, journal
+
+
+def later_starts(question: Question, struck: Iterable[Struck]) -> Iterator[SweepPoint]:
     """The same for statements that only the starts after other crashes run: what cleans up a batch that is half
     written. ``struck``: points with the journals of their trials."""
     known: set[Line | None] = {*lines_of_starts(question.trace), *lines_of_starts(question.replay), None}
