@@ -51,12 +51,13 @@ from .verdict_document import (
     verdict_as_json,
     verdict_document,
 )
-from .workload import Row, Transaction, Workload, committed_rows, encode
+from .workload import LARGE_BATCH, Row, Transaction, Workload, committed_rows, encode
 
 __all__ = [
     "ACK_SCHEMA",
     "INPUT_SCHEMA",
     "JOURNAL",
+    "LARGE_BATCH",
     "ROW_SCHEMA",
     "ActionRecord",
     "Anomaly",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...assertions import Workload
+from ...assertions import LARGE_BATCH, Workload
 from ..errors import UsageError
 from ..jobs import find_job
 from ..session import Request, Session
@@ -19,8 +19,6 @@ from .progress import Batch, batches
 
 JOB, SINK = "running_sum", "postgres_upsert"
 BATCHES = 7
-LARGE = 2
-"""The number of the batch that is larger than the others, and not counted."""
 MOST_ROWS = 10_000
 PARTS = ("plan", "offsets_log", "state_commit", "commit_log")
 
@@ -69,7 +67,7 @@ def measure(session: Session, cases: Sequence[Case], rate: int, done: Callable[[
     found = []
     for case in cases:
         request = request_of(case, rate)
-        counted = [one for one in batches(session, request) if one.number not in (0, LARGE, BATCHES - 1)]
+        counted = [one for one in batches(session, request) if one.number not in (0, LARGE_BATCH, BATCHES - 1)]
         found.append(Measured(case, request.workload.rows, counted))
         done(found[-1])
     return found

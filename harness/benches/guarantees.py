@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...assertions import Workload
+from ...assertions import LARGE_BATCH, Workload
 from ..session import Request, Session
 from ..sinks import find_sink, literals
 from .progress import Batch, batches
@@ -18,7 +18,6 @@ SINKS = (
     "file_manifest", "file_rename", "wal_committer",
 )  # fmt: skip
 BATCHES = 7
-LARGE = 2
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,15 @@ class Measured:
     @property
     def throughput(self) -> float:
         """Rows a second in the large batch, median over the trials."""
-        large = [batch for trial in self.trials for batch in trial if batch.number == LARGE]
+        large = [batch for trial in self.trials for batch in trial if batch.number == LARGE_BATCH]
         return float(statistics.median(batch.rows / batch.seconds for batch in large))
 
     @property
     def latency(self) -> float:
         """Seconds that a small batch takes: median of those behind the large one."""
-        return float(statistics.median(one.seconds for trial in self.trials for one in trial if one.number > LARGE))
+        return float(
+            statistics.median(one.seconds for trial in self.trials for one in trial if one.number > LARGE_BATCH)
+        )
 
 
 def measure(

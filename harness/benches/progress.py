@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
 from ..session import Request, Session
+from .trials import passed
 
 PROGRESS = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
 
@@ -42,9 +42,7 @@ class Batch:
 def batches(session: Session, request: Request) -> list[Batch]:
     """Run a trial without a fault, and give its batches. Raises UsageError if it did not pass."""
     with tempfile.TemporaryDirectory(prefix="onceproof-events-") as directory:
-        result = session.trial(replace(request, plan="", watch=False, conf={**request.conf, **_logging(directory)}))
-        if result.verdict.outcome.value != "pass":
-            raise UsageError(f"a trial for the bench came to {result.verdict.outcome.value}: see {result.directory}")
+        passed(session, replace(request, plan="", watch=False, conf={**request.conf, **_logging(directory)}))
         return [batch for file in Path(directory).iterdir() for batch in read_events(file)]
 
 
