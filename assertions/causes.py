@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
-from .journal import HandOver, TaskAttempt, action_of, commits, disturbances, hand_overs, task_attempts
+from .journal import (
+    HandOver,
+    TaskAttempt,
+    action_of,
+    commits,
+    disturbances,
+    hand_overs,
+    is_at,
+    points,
+    task_attempts,
+)
 from .model import Evidence
 
 BATCHES = 5
@@ -29,6 +39,43 @@ def hand_over_story(batch: int, evidence: Evidence) -> str:
     found = hand_overs(evidence.journal, batch)
     story = f"batch {batch} was {times(len(found), 'handed to the sink')}"
     return f"{story} ({_then(found, evidence)})" if found else story
+
+
+def epochs_story(batch: int, evidence: Evidence) -> str | None:
+    """The runs of a query that hands over no batches, but ends epochs (a continuous one); None of any other."""
+    starts = [(index, event) for index, event in points(evidence.journal) if is_at(event, "query.start")]
+    if hand_overs(evidence.journal) or not starts:
+        return None
+    between = disturbances(evidence.journal, evidence.faults, starts[0][0], starts[-1][0])
+    after = f" after {' and '.join(between)}" if between else ""
+    again = f", the last time{after}" if len(starts) > 1 else ""
+    return (
+        f"epoch {batch} had no hand-over: the tasks of a continuous query write each row as it comes; the query began "
+        f"{times(len(starts), '').strip()}{again}, each time behind the last epoch that it had recorded as done"
+    )
+
+
+def cut_anew(batch: int, evidence: Evidence) -> str | None:
+    """Which other batches came again without being bound to the input that they had, and may have had rows of this."""
+    found = [other for other in _again(evidence) if other != batch]
+    if not found:
+        return None
+    which = f"batch {found[0]} was" if len(found) == 1 else f"batches {', '.join(map(str, found))} were"
+    return f"{which} planned again, not bound to the input that there was before, and may have had these rows"
+
+
+def _again(evidence: Evidence) -> list[int]:
+    found = hand_overs(evidence.journal)
+    digests = {batch: [one.offsets for one in found if one.batch == batch] for batch in {one.batch for one in found}}
+    inputs: dict[int, set[str]] = {}
+    for _, event in points(evidence.journal):
+        if is_at(event, "batch.input"):
+            inputs.setdefault(event["batch"], set()).add(event["begin"])
+    return sorted(
+        batch
+        for batch, of_batch in digests.items()
+        if len(of_batch) > 1 and (None in of_batch or len(inputs.get(batch, ())) > 1)
+    )
 
 
 def _then(found: Sequence[HandOver], evidence: Evidence) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from .checkers.torn import torn_batches
+from .journal import is_at, points
 from .model import Evidence, Glimpse
 
 SAFE = 0.5
@@ -14,7 +16,7 @@ SAFE = 0.5
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    return _torn(evidence) + _failed(evidence) + _hidden(evidence) + _slow(evidence)
+    return _torn(evidence) + _failed(evidence) + _hidden(evidence) + _slow(evidence) + _cut_anew(evidence)
 
 
 def _torn(evidence: Evidence) -> list[str]:
@@ -69,3 +71,22 @@ def _until_committed(glimpse: Glimpse, evidence: Evidence) -> float | None:
 def _commits(event: Mapping[str, Any], batch: int | None) -> bool:
     point = (event.get("phase"), event.get("edge"), event.get("batch"))
     return event["event"] == "point" and point == ("batch.commit", "after", batch)
+
+
+def _cut_anew(evidence: Evidence) -> list[str]:
+    """Batches that were run again with other input, which only asynchronous progress tracking reports."""
+    begins: dict[int, dict[str, None]] = {}
+    for _, event in points(evidence.journal):
+        if is_at(event, "batch.input"):
+            begins.setdefault(event["batch"], {})[_partitions(event["begin"])] = None
+    return [
+        f"batch {batch} was run again with other boundaries: its input began at {', then at '.join(found)}"
+        for batch, found in begins.items()
+        if len(found) > 1
+    ]
+
+
+def _partitions(offsets: str) -> str:
+    """``0:694, 1:694`` of the JSON of Spark's KafkaSourceOffset."""
+    found = [f"{number}:{offset}" for topic in json.loads(offsets).values() for number, offset in topic.items()]
+    return "offsets " + ", ".join(found) if found else "the start"

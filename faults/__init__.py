@@ -27,24 +27,27 @@ from .catalogue import (
     required_steps,
     shape_of,
 )
-from .declarations import ALWAYS_REPORTED
+from .declarations import ALWAYS_REPORTED, EXECUTIONS, Execution
 from .errors import PlanError
 from .handlers import calls_at, errors_at
 from .injector import Injector
 from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
 from .printing import format_place
 from .rendezvous import Rendezvous
+from .replays import left_behind
 from .resolve import ResolvedPlan, resolve
 from .shape import hands_over_updates, keeps_state, modules_used
 
 __all__ = [
     "ACTIONS",
     "ALWAYS_REPORTED",
+    "EXECUTIONS",
     "PHASES",
     "UNKNOWN",
     "Action",
     "ActionSpec",
     "Edge",
+    "Execution",
     "Fault",
     "Injector",
     "LocatedPlan",
@@ -69,6 +72,7 @@ __all__ = [
     "format_point",
     "hands_over_updates",
     "keeps_state",
+    "left_behind",
     "modules_used",
     "parse",
     "parse_located",

@@ -85,12 +85,12 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,
     }
-    return shape.unknown or having[phase.sinks]
+    return shape.execution in phase.executions and (shape.unknown or having[phase.sinks])
 
 
 def phases_of(shape: SinkShape) -> list[tuple[Phase, tuple[Edge, ...]]]:
     """The phases that a sink of this shape has, with their edges, in the order of the protocol."""
-    return [(phase, phase.edges) for phase in PHASES if has_phase(shape, phase)]
+    return [(phase, phase.edges_in(shape.execution)) for phase in PHASES if has_phase(shape, phase)]
 
 
 def required_steps(shape: SinkShape) -> frozenset[tuple[str, Edge | None]]:

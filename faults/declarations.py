@@ -16,6 +16,7 @@ from .capabilities import Scene
 
 ProcessKind = Literal["driver", "executor", "broker", "python"]
 Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful"]
+Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
 PROCESS_KINDS: dict[ProcessKind, str] = {
@@ -33,6 +34,18 @@ SINKS: dict[Sinks, str] = {
     "python": "sinks whose Python code runs in a batch",
     "stateful": "jobs that keep state",
 }
+
+
+EXECUTIONS: dict[Execution, str] = {
+    "micro-batch": "a query that runs micro-batches",
+    "async progress": "a query with asynchronous progress tracking",
+    "real-time": "a query in real-time mode",
+    "continuous": "a continuous query",
+}
+"""How Spark runs a query, by its trigger: MicroBatchExecution, AsyncProgressTrackingMicroBatchExecution,
+MicroBatchExecution with tasks that read for as long as the batch lasts, ContinuousExecution."""
+
+OF_BATCHES: tuple[Execution, ...] = ("micro-batch", "async progress", "real-time")
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,9 @@ class Phase:
 
     ``edges`` is empty for a line. ``selectors`` are in the order in which they are printed. ``two_phase`` is the step's
     name in the words of two-phase commit, ``source`` the class and method whose call it is. ``step`` orders the
-    catalogue along the protocol. ``serves_worker``: a Python worker serves the task that is parked here, if the sink
-    has Python code in its tasks. ``sweep`` are the actions by which a certification strikes here.
+    catalogue along the protocol. ``executions`` have it, except for the edges that they ``lack``. ``serves_worker``: a
+    Python worker serves the task that is parked here, if the sink has Python code in its tasks. ``sweep`` are the
+    actions by which a certification strikes here.
     """
 
     name: str
@@ -78,6 +92,12 @@ class Phase:
     step: int
     serves_worker: bool = False
     sweep: tuple[Action, ...] = ()
+    executions: tuple[Execution, ...] = OF_BATCHES
+    lack: tuple[tuple[Execution, Edge], ...] = ()
+
+    def edges_in(self, execution: Execution) -> tuple[Edge, ...]:
+        """Those that a query which Spark runs so goes through."""
+        return tuple(edge for edge in self.edges if (execution, edge) not in self.lack)
 
 
 Effect = Callable[[Action, Scene], str]

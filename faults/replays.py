@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..requirements import Requirement
+from .declarations import Execution
 
 DRIVER = ("driver",)
 
@@ -15,3 +18,14 @@ OF_A_DRIVER = (
     Requirement("new_run", targets=DRIVER),
 )
 """The offset log decides whether a batch is planned again or replayed, the commit log whether it comes again at all."""
+
+SAME_INPUT = ("handed_over", "replayed")
+"""Kinds that say that a batch came again with the very input that it had."""
+
+
+def left_behind(requirements: tuple[Requirement, ...], execution: Execution) -> tuple[Requirement, ...]:
+    """What the same must leave behind in a query that Spark runs so: only micro-batches have an offset log that a
+    replay is bound to. Elsewhere a batch, or an epoch, is planned again, with the input that there is then."""
+    if execution == "micro-batch":
+        return requirements
+    return tuple(replace(one, kind="planned_again") if one.kind in SAME_INPUT else one for one in requirements)

@@ -48,14 +48,21 @@ class Batches:
 
     _last: dict[str, dict[str, Any]] = field(default_factory=dict)
     _started: set[str] = field(default_factory=set)
+    _begun: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def note(self, driver: str, point: Mapping[str, Any]) -> None:
         if point.get("phase") in ("query.start", "sink.write"):
             self._started.add(driver)
+        if point.get("phase") == "query.start":
+            self._begun[driver] = {name: point[name] for name in ("query", "run") if name in point}
         if (point.get("phase"), point.get("edge")) == ("sink.write", "before"):
             self._last[driver] = {name: point[name] for name in ("query", "run", "batch") if name in point}
         elif (point.get("phase"), point.get("edge")) == ("batch.commit", "after"):
             self._last.pop(driver, None)
+
+    def begun(self, driver: str) -> Mapping[str, Any]:
+        """query and run of what the driver started last; empty before that."""
+        return self._begun.get(driver, {})
 
     def of(self, driver: str) -> Mapping[str, Any]:
         """query, run and batch; empty where no batch is under way."""
@@ -92,6 +99,8 @@ def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None 
     point.pop("pid", None)
     if named := STREAM_THREAD.search(str(point.get("thread", ""))):
         point = {"query": named[1], "run": named[2]} | point
+    elif point.get("role") == "driver":  # the epochs of a continuous query end in a thread of Spark's RPC
+        point = {**batches.begun(driver), **point}
     if "stage" in point:
         point["stage_id"] = point.pop("stage")
         point["stage"] = (stages or Stages()).number(point)

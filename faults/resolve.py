@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point
 from .catalogue import action_named, has_phase, phase_named, phases_of
-from .declarations import ALWAYS_REPORTED, PROCESS_KINDS, SINKS, ActionSpec, Phase
+from .declarations import ALWAYS_REPORTED, EXECUTIONS, PROCESS_KINDS, SINKS, ActionSpec, Execution, Phase
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
 from .shape import SinkShape
@@ -163,6 +163,10 @@ def _parts_of_a_recovery(plan: Plan, shape: SinkShape) -> frozenset[PhasePoint]:
 
 def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
     phase = phase_named(point.phase)
+    if missing := _missing_in(shape.execution, phase, point):
+        raise located.error(
+            f"{EXECUTIONS[shape.execution]} has no {missing}: its phases are {_phases(shape)}", (*path, "phase")
+        )
     if not has_phase(shape, phase):
         message = (
             f"{_sink(shape)} has no {phase.name} (only {SINKS[phase.sinks]} have): its phases are {_phases(shape)}"
@@ -170,6 +174,13 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
         raise located.error(message, (*path, "phase"))
     if phase.name == "line" and shape.python_file:
         _check_line(located, shape, point, path)
+
+
+def _missing_in(execution: Execution, phase: Phase, point: Point) -> str | None:
+    """What of the point a query that Spark runs so does not go through: the phase, or its edge."""
+    if execution not in phase.executions:
+        return phase.name
+    return f"{phase.name}:{point.edge}" if point.edge and point.edge not in phase.edges_in(execution) else None
 
 
 def _check_line(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:

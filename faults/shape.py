@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from types import CodeType
 
+from .declarations import Execution
 from .modules import modules_of
 
 V2_FORMATS = frozenset({"kafka", "noop", "console", "memory", "iceberg"})
@@ -36,7 +37,7 @@ class SinkShape:
     uses Kafka transactions. ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks.
     ``takes_updates``: Spark gives it the output mode update; files and Python data sources only get what is final.
     ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
-    ``stateful``: the job that it serves keeps state, see :func:`keeps_state`.
+    ``stateful``: the job that it serves keeps state, see :func:`keeps_state`. ``execution``: how Spark runs its query.
     ``modules`` has the lines of every module that the sink imports from its directory and the folders below it, its own
     file included, by their path relative to that directory (``team/writer.py``): that is how probes report them.
     """
@@ -50,6 +51,7 @@ class SinkShape:
     takes_updates: bool = True
     python_file: str = ""
     stateful: bool = False
+    execution: Execution = "micro-batch"
     lines: frozenset[int] = frozenset()
     modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
 

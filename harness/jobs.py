@@ -15,6 +15,7 @@ from ..assertions import Expectation, ExpectationError, Workload, check_expectat
 from ..faults import SinkShape, hands_over_updates, keeps_state
 from .errors import SinkError, UsageError
 from .sinks import JOBS, TARGET_KEY, Sink, shape
+from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"
 
@@ -111,9 +112,10 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return key, named.get("unique") or key
 
 
-def shape_with(job: Job, sink: Path) -> SinkShape:
-    """What static analysis says of a sink with its job. Raises SinkError or UsageError for a file that has none."""
-    return replace(shape(sink), stateful=_read_from(job, keeps_state))
+def shape_with(job: Job, sink: Path, trigger: str | None = None) -> SinkShape:
+    """What static analysis says of a sink with its job, started with this trigger. Raises SinkError or UsageError for a
+    file that has none."""
+    return replace(shape(sink), stateful=_read_from(job, keeps_state), execution=trigger_of(trigger).execution)
 
 
 def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Schema:

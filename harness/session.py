@@ -27,7 +27,7 @@ from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
 from .trial.trial import run_trial
-from .triggers import check_trigger
+from .triggers import check_execution
 
 DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
 
@@ -96,13 +96,14 @@ class Request:
 
 
 def resolve_plan(
-    text: str, job: Job, sink: Path, options: EnvironmentOptions, *, trace: bool = False
+    text: str, job: Job, sink: Path, options: EnvironmentOptions, *, trace: bool = False, trigger: str | None = None
 ) -> tuple[Plan, ResolvedPlan]:
-    """Parse a plan and hold it against job, sink and environment; starts nothing. Raises UsageError."""
+    """Parse a plan and hold it against job, sink, trigger and environment; starts nothing. Raises UsageError."""
     env, master = where(options)
     try:
         located = parse_located(text)
-        resolved = resolve(located, shape_with(job, sink), master, network=env == "docker", trace=trace)
+        shape = shape_with(job, sink, trigger)
+        resolved = resolve(located, shape, master, network=env == "docker", trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
@@ -265,12 +266,13 @@ class Session:
 
     def trial(self, request: Request) -> TrialResult:
         """Run one trial and keep it in its run directory."""
-        if request.trigger is not None:
-            check_trigger(request.trigger)
-        job = find_job(request.job, request.expect)
-        plan, resolved = resolve_plan(request.plan, job, find_sink(request.sink), self._options, trace=request.trace)
+        job, path = find_job(request.job, request.expect), find_sink(request.sink)
+        plan, resolved = resolve_plan(
+            request.plan, job, path, self._options, trace=request.trace, trigger=request.trigger
+        )
+        check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
         directory = new_run_directory(self._options.runs, request.directory)
-        sink = self._load(find_sink(request.sink), directory / LOGS)
+        sink = self._load(path, directory / LOGS)
         self._check(job, sink, request.workload)
         self.environment.provide({"kafka"} | services_of(sink.services))
         spec = TrialSpec(

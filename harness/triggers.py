@@ -3,23 +3,83 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
+from ..faults import EXECUTIONS, Execution, SinkShape
 from .errors import UsageError
 
-AVAILABLE_NOW = "availableNow"
-PROCESSING_TIME = re.compile(r"processingTime=\d+ (milliseconds?|seconds?)")
+INTERVAL = re.compile(r"\d+ (milliseconds?|seconds?)")
+LOCAL_CORES = re.compile(r"local\[(\d+)(?:,\d+)?\]")
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """``execution``: how Spark runs a query with this trigger. ``ends_by_itself``: once its input is processed."""
+
+    name: str
+    execution: Execution = "micro-batch"
+    ends_by_itself: bool = False
+
+    @property
+    def written(self) -> str:
+        return self.name if self.ends_by_itself else f"{self.name}=INTERVAL"
+
+
+AVAILABLE_NOW = Trigger("availableNow", ends_by_itself=True)
+
+TRIGGERS = (
+    AVAILABLE_NOW,
+    Trigger("processingTime"),
+    Trigger("asyncProgress", "async progress"),
+    Trigger("realTime", "real-time"),
+    Trigger("continuous", "continuous"),
+)
 
 
 def check_trigger(text: str) -> str:
     """``text``, if jobs take it. Raises UsageError."""
-    if text != AVAILABLE_NOW and not PROCESSING_TIME.fullmatch(text):
-        raise UsageError(
-            f"--trigger {text!r} is none that jobs take: it is {AVAILABLE_NOW}, or processingTime with an interval, as "
-            'in --trigger "processingTime=500 milliseconds"'
-        )
+    trigger_of(text)
     return text
 
 
-def ends_by_itself(trigger: str | None) -> bool:
-    """Whether a query with this trigger ends once it has processed its input; None is the job's own, availableNow."""
-    return trigger in (None, AVAILABLE_NOW)
+def trigger_of(text: str | None) -> Trigger:
+    """The trigger that is written as ``text``; None is the job's own, availableNow. Raises UsageError."""
+    name, given, interval = (AVAILABLE_NOW.name if text is None else text).partition("=")
+    for trigger in TRIGGERS:
+        if trigger.name == name and (not given if trigger.ends_by_itself else INTERVAL.fullmatch(interval)):
+            return trigger
+    raise UsageError(
+        f"--trigger {text!r} is none that jobs take: it is one of {', '.join(one.written for one in TRIGGERS)}, as in "
+        '--trigger "processingTime=500 milliseconds"'
+    )
+
+
+def check_execution(text: str | None, shape: SinkShape, partitions: int, master: str) -> None:
+    """Whether Spark can run a query with this trigger: all but micro-batches need its own Kafka sink and, to read
+    without an end, a core for each partition of the source. Raises UsageError."""
+    execution = trigger_of(text).execution
+    if execution == "micro-batch":
+        return
+    if not shape.unknown and (not shape.v2 or shape.python_source):
+        raise UsageError(
+            f"--trigger {text!r} with {shape.file_name}: Spark runs such a query into its own Kafka sink only, "
+            "as in --sink kafka_append"
+        )
+    if shape.stateful:
+        raise UsageError(f"--trigger {text!r}: the job keeps state, which such a query cannot: choose another --job")
+    cores = LOCAL_CORES.fullmatch(master)
+    if execution in ("real-time", "continuous") and cores and int(cores[1]) < partitions:
+        raise UsageError(
+            f"--trigger {text!r} with --master {master}: each of the source's {partitions} partitions is read by a "
+            f"task that does not end, and needs a core of its own: --master local[{partitions},4]"
+        )
+
+
+def check_sweep(text: str | None) -> None:
+    """Raises UsageError for a trigger by which no run has the batches of another one: a sweep strikes at batches."""
+    execution = trigger_of(text).execution
+    if execution != "micro-batch":
+        raise UsageError(
+            f"--trigger {text!r} is not swept: {EXECUTIONS[execution]} does not run the same batches twice; run single "
+            f'plans instead, as in onceproof run --trigger "{text}" --fault "batch.commit:before -> kill(driver)"'
+        )

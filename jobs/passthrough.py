@@ -7,8 +7,8 @@ about the session (master, jars, memory) comes from Spark's configuration (SPARK
     python passthrough.py --brokers HOST:PORT --topic in --checkpoint DIR --sink sink.py --target '{"name": "a"}'
 
 It ends with exit code 0 once all that was in the topic at its start is processed, and with the query's exception on
-stderr and exit code 1 if the query fails. With --trigger processingTime="500 milliseconds" it goes on until the file
-of --stop-file is there, and then stops its query.
+stderr and exit code 1 if the query fails. With --trigger processingTime="500 milliseconds", or another of the triggers
+that do not end by themselves, it goes on until the file of --stop-file is there, and then stops its query.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json
@@ -39,7 +38,8 @@ SCHEMA = (
 )
 """The rows under test: ids are unique, no field is null."""
 
-AVAILABLE_NOW = "availableNow"
+AVAILABLE_NOW, ASYNC_PROGRESS, REAL_TIME = "availableNow", "asyncProgress", "realTime"
+MILLISECONDS = {"millisecond": 1, "second": 1000}
 LOOK_SECONDS = 1
 
 
@@ -50,15 +50,16 @@ def main(transform: Callable[[DataFrame], DataFrame] = lambda rows: rows, mode: 
     target = SimpleNamespace(**json.loads(arguments.target))
     spark = SparkSession.builder.appName(arguments.app_name).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    rows = read_rows(spark, arguments.brokers, arguments.topic, arguments.max_offsets)
+    # Real-time mode has no limit: its tasks read what comes for as long as a batch lasts.
+    limit = {} if arguments.trigger.startswith(REAL_TIME) else {"maxOffsetsPerTrigger": arguments.max_offsets}
+    rows = read_rows(spark, arguments.brokers, arguments.topic, limit)
     stream = (
         attach_sink(sink, transform(rows), target)
         .outputMode(mode)
         .queryName(arguments.app_name)
         .option("checkpointLocation", arguments.checkpoint)
-        .trigger(**trigger_of(arguments.trigger))
     )
-    await_end(stream.start(), arguments.stop_file)
+    await_end(with_trigger(stream, arguments.trigger).start(), arguments.stop_file)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -69,16 +70,32 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sink", required=True, type=Path, help="the sink's Python file")
     parser.add_argument("--target", required=True, help="the sink's target, a JSON object")
     parser.add_argument("--max-offsets", required=True, type=int, help="offsets per batch (maxOffsetsPerTrigger)")
-    parser.add_argument("--trigger", default=AVAILABLE_NOW, help="availableNow, or processingTime=INTERVAL")
+    parser.add_argument(
+        "--trigger",
+        default=AVAILABLE_NOW,
+        help="availableNow, or processingTime, asyncProgress, realTime or continuous with an interval: NAME=INTERVAL",
+    )
     parser.add_argument("--stop-file", type=Path, help="the query is stopped once this file is there")
     parser.add_argument("--app-name", default=Path(sys.argv[0]).stem, help="name of application and query")
     return parser.parse_args()
 
 
-def trigger_of(text: str) -> dict[str, Any]:
-    """What DataStreamWriter.trigger takes."""
+def with_trigger(stream: DataStreamWriter, text: str) -> DataStreamWriter:
+    """The interval is that between two batches, or epochs; of asynchronous progress tracking, that in which offsets are
+    written down; of real-time mode, how long a batch lasts, whose tasks write each row as it comes."""
     name, _, interval = text.partition("=")
-    return {name: True} if name == AVAILABLE_NOW else {name: interval}
+    if name == AVAILABLE_NOW:
+        return stream.trigger(availableNow=True)
+    if name == REAL_TIME:
+        return stream.trigger(realTime=interval).outputMode("update")
+    if name != ASYNC_PROGRESS:
+        return stream.trigger(**{name: interval})
+    number, unit = interval.split()
+    return (
+        stream.trigger(processingTime="0 seconds")
+        .option("asyncProgressTrackingEnabled", "true")
+        .option("asyncProgressTrackingCheckpointIntervalMs", int(number) * MILLISECONDS[unit.rstrip("s")])
+    )
 
 
 def await_end(query: StreamingQuery, stop_file: Path | None) -> None:
@@ -107,14 +124,14 @@ def load_sink(file: Path) -> ModuleType:
     return module
 
 
-def read_rows(spark: SparkSession, brokers: str, topic: str, max_offsets: int) -> DataFrame:
+def read_rows(spark: SparkSession, brokers: str, topic: str, limit: Mapping[str, int]) -> DataFrame:
     """The topic's rows, of committed transactions only; a value that does not parse ends the query."""
     records = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", brokers)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", max_offsets)
+        .options(**limit)
         .option("failOnDataLoss", "true")
         .option("kafka.isolation.level", "read_committed")
         # A broker's death stalls the driver's offset lookup for this long; the client's default is a minute. A request

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..causes import during_hand_over, first_sentences, hand_over_story, repeated_tasks, replayed_by, written_by
+from ..causes import (
+    cut_anew,
+    during_hand_over,
+    epochs_story,
+    first_sentences,
+    hand_over_story,
+    repeated_tasks,
+    replayed_by,
+    written_by,
+)
 from ..model import Anomaly, Evidence
 from ..relations import has_key, listed, locate, same, select
 from ..truth import right_versions
@@ -51,11 +60,15 @@ def _surplus(truth: pa.Table, evidence: Evidence) -> str:
 
 
 def _cause(batch: int, evidence: Evidence) -> str:
+    if epochs := epochs_story(batch, evidence):
+        return epochs
     story = hand_over_story(batch, evidence)
     by, tasks = replayed_by(batch, evidence), repeated_tasks(batch, evidence)
     if by:
         return "; ".join([f"{story}: replay by {by}", *tasks])
     if tasks:
         return f"{story}, but {'; '.join(tasks)}: rows of several attempts are visible"
+    if anew := cut_anew(batch, evidence):
+        return f"{story}; {anew}"
     during = during_hand_over(batch, evidence)
     return f"{story}{during}, and no attempt of a task was seen twice: the sink itself wrote these rows more than once"

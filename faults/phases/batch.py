@@ -3,17 +3,24 @@
 Both are written by HDFSMetadataLog.add. ``add`` also writes sources/0 and _spark_metadata, so the log's class is
 compared. A batch that is replayed after a restart has its offsets already: batch.offsets is reported once for each
 batch. ``add`` returns false for a batch that another run has written already: then nothing was written, and there is no
-:after. The logs of asynchronous progress tracking have other classes and are not reported.
+:after. A continuous query has epochs in the place of batches, and writes the same two logs for each.
+
+Asynchronous progress tracking hands both to a thread of its own, and only for batches that begin an interval after the
+last that it wrote down: there is a :before where it does so, and no :after. What input its batches have is reported by
+batch.input, which is no phase.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..declarations import Phase
+from ...plans import Edge
+from ..declarations import EXECUTIONS, Execution, Phase
 from ..probes.rule import Rule, Spot
 from ._selectors import BATCH, QUERY
 from ._sweeps import DRIVER
+
+_ASYNC: tuple[tuple[Execution, Edge], ...] = (("async progress", "after"),)
 
 PHASES = (
     Phase(
@@ -27,6 +34,8 @@ PHASES = (
         source="HDFSMetadataLog.add (OffsetSeqLog)",
         step=20,
         sweep=DRIVER,
+        executions=tuple(EXECUTIONS),
+        lack=_ASYNC,
     ),
     Phase(
         name="batch.commit",
@@ -39,6 +48,8 @@ PHASES = (
         source="HDFSMetadataLog.add (CommitLog)",
         step=80,
         sweep=DRIVER,
+        executions=tuple(EXECUTIONS),
+        lack=_ASYNC,
     ),
 )
 
@@ -55,4 +66,37 @@ def _rules(phase: str, log: str) -> Iterator[Rule]:
         )
 
 
-RULES = (*_rules("batch.offsets", "OffsetSeqLog"), *_rules("batch.commit", "CommitLog"))
+def _asynchronous(phase: str, log: str) -> Rule:
+    return Rule(
+        phase=phase,
+        edge="before",
+        side="driver",
+        spot=Spot(f"{{checkpointing}}.{log}", "addNewBatchByStreamAsync(long,scala.Function1)", "ENTRY"),
+        fields={"batch": "$1"},
+        variant="asynchronous",
+    )
+
+
+_OFFSET = "org.apache.spark.sql.connector.read.streaming.Offset"
+
+RULES = (
+    *_rules("batch.offsets", "OffsetSeqLog"),
+    *_rules("batch.commit", "CommitLog"),
+    _asynchronous("batch.offsets", "AsyncOffsetSeqLog"),
+    _asynchronous("batch.commit", "AsyncCommitLog"),
+    Rule(
+        phase="batch.input",
+        edge=None,
+        side="driver",
+        spot=Spot("{runtime}.MicroBatchExecution", "runBatch", "ENTRY"),
+        fields={
+            "batch": "$1.batchId()",
+            "begin": '(b == null ? "{}" : b.json())',
+            "end": '(e == null ? "{}" : e.json())',
+        },
+        bind=(
+            f"b:{_OFFSET} = ($1.startOffsets().isEmpty() ? null : $1.startOffsets().values().head())",
+            f"e:{_OFFSET} = ($1.endOffsets().isEmpty() ? null : $1.endOffsets().values().head())",
+        ),
+    ),
+)

@@ -6,7 +6,7 @@ Query id and run id of every report from the driver are in the name of the strea
 
 from __future__ import annotations
 
-from ..declarations import Phase
+from ..declarations import EXECUTIONS, Phase
 from ..probes.rule import Rule, Spot
 from ._selectors import QUERY
 from ._sweeps import DRIVER
@@ -20,20 +20,17 @@ PHASES = (
         sinks="every",
         meaning="a run of the query begins: before it reads its checkpoint",
         two_phase="the coordinator starts, or recovers",
-        source="MicroBatchExecution.runActivatedStream",
+        source="MicroBatchExecution.runActivatedStream, ContinuousExecution.runActivatedStream",
         step=10,
         sweep=DRIVER,
+        executions=tuple(EXECUTIONS),
     ),
 )
 
-RULES = (
-    Rule(
-        phase="query.start",
-        edge="before",
-        side="driver",
-        spot=Spot(
-            "{runtime}.MicroBatchExecution", "runActivatedStream(org.apache.spark.sql.classic.SparkSession)", "ENTRY"
-        ),
-        fields={},
-    ),
+_START = "runActivatedStream(org.apache.spark.sql.classic.SparkSession)"
+_CONTINUOUS = "org.apache.spark.sql.execution.streaming.continuous.ContinuousExecution"
+
+RULES = tuple(
+    Rule("query.start", "before", "driver", Spot(execution, _START, "ENTRY"), fields={}, variant=variant)
+    for execution, variant in (("{runtime}.MicroBatchExecution", ""), (_CONTINUOUS, "continuous"))
 )

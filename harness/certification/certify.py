@@ -12,6 +12,7 @@ from ..determinism import Determinism
 from ..errors import Unavailable
 from ..session import Request, Session
 from ..sinks import find_sink
+from ..triggers import check_sweep
 from .beside import Beside
 from .certificate import (
     Certificate,
@@ -80,6 +81,7 @@ def certify(
     The certificate is written however the sweep ends, also by an interrupt. Raises what the reference trial raises:
     SinkError, UsageError, Unavailable.
     """
+    check_sweep(request.trigger)
     started = time.monotonic()
     roles = batch_roles(request.workload, wanted.batch)
     inputs = inputs_of(session.options, request)

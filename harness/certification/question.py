@@ -38,7 +38,7 @@ def question_of(
     replay: Sequence[Event] = (),
 ) -> Question:
     sink, job = find_sink(request.sink), find_job(request.job, request.expect)
-    shape = shape_with(job, sink)
+    shape = shape_with(job, sink, request.trigger)
 
     def caught(lines: Sequence[Line], facts: bool) -> list[str]:
         names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)

@@ -23,6 +23,7 @@ from ..jobs import check_job, find_job
 from ..releases import with_release
 from ..run_directories import new_run_directory
 from ..sinks import find_sink, shape
+from ..triggers import check_sweep
 from .options import COUNT, Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened, told
 
@@ -110,6 +111,7 @@ def _check(settings: Settings) -> None:
     """What can be refused before anything starts. Raises UsageError."""
     request, wanted = settings.request, settings.wanted
     check_points(wanted.points)
+    check_sweep(request.trigger)
     if wanted.batch is not None:
         check_batch(wanted.batch, request.workload)
     shape(find_sink(request.sink))

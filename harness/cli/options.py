@@ -209,7 +209,10 @@ class JobOptions:
     ] = None
     trigger: Annotated[
         str | None,
-        Parameter(help="when a batch runs: availableNow, or processingTime=INTERVAL [the job's own: availableNow]"),
+        Parameter(
+            help="when a batch runs: availableNow, or processingTime, asyncProgress, realTime or continuous with "
+            "=INTERVAL (docs/jobs.md) [the job's own: availableNow]"
+        ),
     ] = None
     state_store: Annotated[
         StateStoreName | None, Parameter(help="where Spark keeps the state of a stateful job [Spark's default: hdfs]")

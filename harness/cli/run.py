@@ -21,6 +21,7 @@ from ..session import Request, Session, resolve_plan
 from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult
+from ..triggers import check_execution
 from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened, told
 
@@ -65,8 +66,10 @@ def run(
         request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
     )
     options = with_release(environment.options(), find_sink(sink), told)
-    resolve_plan(request.plan, find_job(request.job, request.expect), find_sink(sink), options)
-    check_job(find_job(request.job, request.expect), request.workload)
+    its = find_job(request.job, request.expect)
+    _, resolved = resolve_plan(request.plan, its, find_sink(sink), options, trigger=request.trigger)
+    check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
+    check_job(its, request.workload)
     with opened(options) as session:
         result = looked_into(session, request, session.trial(request))
         if json:

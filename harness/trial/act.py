@@ -16,12 +16,13 @@ from ...faults.probes import PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
-from ..triggers import ends_by_itself
+from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
-from .arrange import Resources, input_committed
+from .arrange import Resources
 from .driver_log import error_in
 from .journal import Journal
+from .processed import Processed
 from .progress import TrialProgress
 from .settle import Settler
 from .spec import TrialSpec
@@ -52,6 +53,7 @@ def act(
     directory: Path,
     arranged: Future[Any],
     rendezvous: Rendezvous,
+    processed: Processed,
     settler: Settler | None = None,
 ) -> Acted:
     """Run the job to its end under the plan; no driver runs any more when this returns or raises.
@@ -76,7 +78,7 @@ def act(
             stack.callback(environment.arm_brokers, None, None)
         stack.callback(actuator.restore, spec.deadline)  # before brokers are disarmed, which may restart them
         starter = _Starter(spec, environment, resources, point, directory)
-        supervisor = actuator.supervisor = _supervisor(starter, record, progress, watch)
+        supervisor = actuator.supervisor = _supervisor(starter, processed, record, progress, watch)
         stack.callback(supervisor.end)
         record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
         injector.start_clock()
@@ -97,23 +99,26 @@ def _recorder(journal: Journal, progress: TrialProgress, watch: Watch | None) ->
     return record
 
 
-def _supervisor(starter: _Starter, record: Record, progress: TrialProgress, watch: Watch | None) -> Supervisor:
+def _supervisor(
+    starter: _Starter, processed: Processed, record: Record, progress: TrialProgress, watch: Watch | None
+) -> Supervisor:
     return Supervisor(
         start=starter.start,
-        complete=lambda: _complete(starter.resources),
+        complete=lambda: _complete(processed),
         error_of=lambda number: error_in(starter.log(number), starter.sink),
         record=record,
         progress=progress,
         deadline=starter.spec.deadline,
         before_restart=watch.after_death if watch else lambda: None,
-        stop=None if ends_by_itself(starter.spec.trigger) else starter.stop,
+        stop=None if trigger_of(starter.spec.trigger).ends_by_itself else starter.stop,
+        epochs=starter.spec.resolved.shape.execution == "continuous",
     )
 
 
-def _complete(resources: Resources) -> bool:
+def _complete(processed: Processed) -> bool:
     """A job whose source does not answer is started again: then it finds out itself."""
     try:
-        return input_committed(resources)
+        return processed.all()
     except ObservationError:
         return False
 
@@ -169,7 +174,7 @@ class _Starter:
         """A job that is not told of a trigger need not know these arguments."""
         if self.spec.trigger is None:
             return ()
-        stop = () if ends_by_itself(self.spec.trigger) else ("--stop-file", str(self.stop_file))
+        stop = () if trigger_of(self.spec.trigger).ends_by_itself else ("--stop-file", str(self.stop_file))
         return ("--trigger", self.spec.trigger, *stop)
 
     @property
@@ -227,7 +232,10 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
     resolved = spec.resolved
     points = resolved.driver_points if side == "driver" else resolved.executor_points
     targets = {action.target for fault in spec.plan.faults for action in fault.actions}
-    return [*sorted(points), *(["task.worker"] if side == "executor" and "worker" in targets else [])]
+    helping = ["task.worker"] if side == "executor" and "worker" in targets else []
+    if side == "driver" and resolved.shape.execution == "async progress":
+        helping = ["batch.input"]
+    return [*sorted(points), *helping]
 
 
 def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None) -> Any:

@@ -12,10 +12,9 @@ from typing import Any
 from ..environments.base import Environment, Side
 from ..errors import ObservationError
 from ..jobs import Job
-from ..kafka_topics import create_topics, delete_topics, end_offsets
+from ..kafka_topics import create_topics, delete_topics
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
-from . import checkpoint
 from .targets import Targets
 
 
@@ -34,14 +33,6 @@ class Resources:
     def drop_source(self) -> None:
         """Remove the source topic. Raises ObservationError."""
         delete_topics(self.kafka, [self.source])
-
-
-def input_committed(resources: Resources) -> bool:
-    """Whether the job's checkpoint has committed the source up to its end. Raises ObservationError."""
-    committed = checkpoint.committed(resources.checkpoint)
-    if not committed:
-        return False
-    return checkpoint.end_offsets(resources.checkpoint, committed[-1]) == end_offsets(resources.kafka, resources.source)
 
 
 def arrange(sink: Sink, job: Job, partitions: int, environment: Environment) -> Resources:

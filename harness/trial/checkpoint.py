@@ -40,11 +40,15 @@ def end_offsets(checkpoint: Path, batch: int) -> dict[int, int]:
 
 
 def batches(checkpoint: Path) -> dict[int, dict[int, tuple[int, int]]]:
-    """For each planned batch the first and the end offset of each partition."""
+    """For each planned batch the first and the end offset of each partition.
+
+    A continuous query that starts again may log less for an epoch than was logged for the one before: that epoch is
+    empty.
+    """
     result: dict[int, dict[int, tuple[int, int]]] = {}
     before: dict[int, int] = {}
     for batch in planned(checkpoint):
-        ends = end_offsets(checkpoint, batch)
+        ends = {each: max(end, before.get(each, 0)) for each, end in end_offsets(checkpoint, batch).items()}
         result[batch] = {partition: (before.get(partition, 0), end) for partition, end in ends.items()}
         before = ends
     return result
@@ -56,10 +60,9 @@ def watermarks(checkpoint: Path) -> dict[int, int]:
 
 
 def _metadata(checkpoint: Path, batch: int) -> dict[str, Any]:
-    """The second line of offsets/N."""
-    found: dict[str, Any] = json.loads(
-        (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()[1]
-    )
+    """The second line of offsets/N; a continuous query leaves it empty."""
+    line = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()[1]
+    found: dict[str, Any] = json.loads(line or "{}")
     return found
 
 

@@ -18,8 +18,9 @@ from ...faults import action_named
 from ..environments.base import Environment
 from ..errors import ObservationError, SinkError, one_line
 from ..sinks import SinkProcess
-from .arrange import Resources, input_committed
+from .arrange import Resources
 from .journal import Journal
+from .processed import Processed
 from .spec import TrialSpec
 
 APART = 0.3
@@ -51,6 +52,7 @@ class Settler:
     resources: Resources
     sink_process: SinkProcess
     journal: Journal
+    processed: Processed
     broken: Sequence[str] = ()
 
     def settle(self, finished: bool) -> Settlement:
@@ -115,14 +117,14 @@ class Settler:
 
     def _input_committed(self, unmet: list[str]) -> bool:
         try:
-            return input_committed(self.resources)
+            return self.processed.all()
         except ObservationError as error:
             unmet.append(f"the source's end is not known: {one_line(error)}")
             return False
 
     def _unmet(self, finished: bool) -> list[str]:
         unmet = []
-        if finished and not input_committed(self.resources):
+        if finished and not self.processed.all():
             unmet.append("the job ended with exit code 0, but its checkpoint has not committed the source's end")
         unmet += [
             f"process {process} of the job still runs"

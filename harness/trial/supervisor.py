@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -102,7 +103,7 @@ class Supervisor:
     ``complete`` says whether all input is committed: a driver that ends before that has died, whatever its exit code.
 
     ``stop`` asks a job that does not end by itself to do so; it is called once the input is committed and nothing has
-    been reported for QUIET seconds.
+    been reported for QUIET seconds, or, where a query has ``epochs`` that never end, once it has been so for as long.
 
     ``deadline`` bounds the seconds in which the job is idle (:class:`.idleness.Idleness`). ``before_restart`` is called
     after each end of a driver that another one follows, when none runs.
@@ -116,10 +117,12 @@ class Supervisor:
     deadline: float
     before_restart: Callable[[], None] = lambda: None
     stop: Callable[[], None] | None = None
+    epochs: bool = False
     incarnations: list[Incarnation] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _wake: threading.Event = field(default_factory=threading.Event)
     _idleness: Idleness = field(init=False)
+    _through_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._idleness = Idleness(self._processor_seconds)
@@ -225,12 +228,18 @@ class Supervisor:
         return False
 
     def _stop_if_done(self) -> None:
-        if self.stop is None or self.progress.idle_seconds() < QUIET or not self.progress.querying():
+        if self.stop is None or not self.progress.querying() or self.progress.holding():
             return
-        if not self.progress.holding() and self.complete():
+        if self._through_for(QUIET) if self.epochs else self.progress.idle_seconds() >= QUIET and self.complete():
             self.record("job.stopping", {})
             self.stop()
             self.stop = None
+
+    def _through_for(self, seconds: float) -> bool:
+        """Whether the input has been committed for so long."""
+        now = time.monotonic()
+        self._through_since = (self._through_since or now) if self.complete() else None
+        return self._through_since is not None and now - self._through_since >= seconds
 
     def _idle_seconds(self) -> float:
         return self._idleness.seconds(self.progress.idle_seconds(), self.progress.starting())

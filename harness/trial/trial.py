@@ -35,6 +35,7 @@ from .act import Acted, act
 from .arrange import Resources, arrange
 from .fault_records import fault_records
 from .journal import Journal
+from .processed import Batches, Processed
 from .settle import Settler
 from .source import SourceError, write_workload
 from .spec import TrialResult, TrialSpec
@@ -83,7 +84,7 @@ def _run(
     rendezvous: Rendezvous,
     start: float,
 ) -> TrialResult:
-    faults = fault_records(spec.plan)
+    faults = fault_records(spec.plan, spec.resolved.shape.execution)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(directory / JOURNAL))
         trial = _Trial(spec, environment, sink_process, directory, rendezvous, start, journal, stack)
@@ -132,11 +133,12 @@ class _Trial:
         logs = self.directory / "logs"
         self._at_end("the services' logs were not collected", self.environment.collect_logs, logs)
         arranged = self._arrange()
-        settler = Settler(self.spec, self.environment, arranged.resources, self.sink_process, self.journal)
-        acted, acks = self._act(arranged, settler)
+        processed = self._processed(arranged)
+        settler = Settler(self.spec, self.environment, arranged.resources, self.sink_process, self.journal, processed)
+        acted, acks = self._act(arranged, processed, settler)
         settled = self._settle(acted, settler)
         _raise_own_read_error(acted, arranged.unreadable, settled.readings, settled.broken, self.directory)
-        evidence, verdict = self._judge(arranged.resources, acks, acted, settled, faults)
+        evidence, verdict = self._judge(arranged.resources, acks, processed.batches(), acted, settled, faults)
         if "cleanup" in self.spec.sink.functions:
             target = arranged.resources.namespaces["harness"]
             _warned(self.warnings, "the sink's cleanup failed", self.sink_process.call, "cleanup", target)
@@ -157,16 +159,33 @@ class _Trial:
             writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)
         return _Arranged(resources, unreadable, writing)
 
-    def _act(self, arranged: _Arranged, settler: Settler) -> tuple[Acted, pa.Table]:
-        spec, watching = self.spec, settler if self.spec.watch else None
+    def _processed(self, arranged: _Arranged) -> Processed:
+        execution = self.spec.resolved.shape.execution
+        return Processed(arranged.resources, self.journal, execution, self.spec.workload, arranged.writing.result)
+
+    def _act(self, arranged: _Arranged, processed: Processed, settler: Settler) -> tuple[Acted, pa.Table]:
+        spec, watching = self.spec, settler if self._watched else None
         with self.watch.stage("act"):
             resources, writing = arranged.resources, arranged.writing
             acted = act(
-                spec, self.environment, resources, self.journal, self.directory, writing, self.rendezvous, watching
+                spec,
+                self.environment,
+                resources,
+                self.journal,
+                self.directory,
+                writing,
+                self.rendezvous,
+                processed,
+                watching,
             )
             acks = writing.result()
         _raise_own_error(spec, acted, self._failures(), self.directory)
         return acted, acks
+
+    @property
+    def _watched(self) -> bool:
+        """What a reader in between may see is known only where each run has the same batches."""
+        return self.spec.watch and self.spec.resolved.shape.execution == "micro-batch"
 
     def _settle(self, acted: Acted, settler: Settler) -> _Settled:
         settler = replace(settler, broken=acted.broken + self._failures())
@@ -176,12 +195,17 @@ class _Trial:
         return _Settled(settler, settlement, readings, acted.broken + self._failures())
 
     def _judge(
-        self, resources: Resources, acks: pa.Table, acted: Acted, settled: _Settled, faults: Sequence[FaultRecord]
+        self,
+        resources: Resources,
+        acks: pa.Table,
+        batches: Batches,
+        acted: Acted,
+        settled: _Settled,
+        faults: Sequence[FaultRecord],
     ) -> tuple[Evidence, Verdict]:
         spec = self.spec
         with self.watch.stage("judge"):
             checkpoint.copy(resources.checkpoint, self.directory / "checkpoint")
-            batches = checkpoint.batches(resources.checkpoint)
             watermarks = checkpoint.watermarks(resources.checkpoint)
             expectation = spec.job.expectation(spec.sink)
             given = job_input(input_table(spec.workload, acks, batches), watermarks)

@@ -284,7 +284,6 @@ class Environment:
         return []
 
 arrange.create_topics = lambda bootstrap, topics: None
-settle.input_committed = lambda resources: True
 with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process:
     sink = process.describe()
     print(sink.services, services_of(sink.services))
@@ -298,7 +297,8 @@ with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process
     (directory / "lock").touch()
     plan = SimpleNamespace(faults=())
     spec = SimpleNamespace(sink=sink, job=find_job(), plan=plan, settle_deadline=0.1)
-    settler = settle.Settler(spec, Environment(), resources, process, Journal(here / "journal.jsonl"))
+    through = SimpleNamespace(all=lambda: True)
+    settler = settle.Settler(spec, Environment(), resources, process, Journal(here / "journal.jsonl"), through)
     print(settler.settle(True).unmet)
     (directory / "rows.sqlite-journal").touch()
     hanging = settler.settle(True).hanging

@@ -43,7 +43,8 @@ def settler(tmp_path: Path) -> Settler:
         name="t1", targets=Targets(location, {"postgres": targets()["postgres"]}), checkpoint=tmp_path / "checkpoint"
     )
     process: Any = None
-    return Settler(spec, environment, resources, process, Journal(tmp_path / "journal.jsonl"))
+    processed: Any = SimpleNamespace(all=lambda: False)
+    return Settler(spec, environment, resources, process, Journal(tmp_path / "journal.jsonl"), processed)
 
 
 def test_a_transaction_that_cannot_be_aborted_is_still_reported_as_hanging(settler: Settler) -> None:
