@@ -39,6 +39,8 @@ SCHEMA = (
 """The rows under test: ids are unique, no field is null."""
 
 AVAILABLE_NOW, ASYNC_PROGRESS, REAL_TIME = "availableNow", "asyncProgress", "realTime"
+MODE_OF_REAL_TIME = "update"
+"""The only output mode that it takes; rows that are not aggregated are the same in it."""
 MILLISECONDS = {"millisecond": 1, "second": 1000}
 LOOK_SECONDS = 1
 
@@ -87,7 +89,7 @@ def with_trigger(stream: DataStreamWriter, text: str) -> DataStreamWriter:
     if name == AVAILABLE_NOW:
         return stream.trigger(availableNow=True)
     if name == REAL_TIME:
-        return stream.trigger(realTime=interval).outputMode("update")
+        return stream.trigger(realTime=interval).outputMode(MODE_OF_REAL_TIME)
     if name != ASYNC_PROGRESS:
         return stream.trigger(**{name: interval})
     number, unit = interval.split()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.assertions import Expectation, Guarantee, Workload
-from onceproof.faults import shape_of
+from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
 from onceproof.harness.sinks import Sink, _columns, _flag, _jars, _order, _settle, find_sink, jars_next_to
@@ -104,6 +104,11 @@ def test_a_sink_that_spark_gives_no_updates_is_refused_for_jobs_that_hand_them_o
             check_job(counts, SMALL, final_rows)
     else:
         assert check_job(counts, SMALL, final_rows)
+
+
+@pytest.mark.parametrize(("job", "fits"), [("passthrough", True), ("tumbling_window", True), ("wordcount", False)])
+def test_which_reference_jobs_hand_over_updates(job: str, fits: bool) -> None:
+    assert hands_over_updates(find_job(job).path) is not fits
 
 
 @pytest.mark.parametrize(
