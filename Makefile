@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup docker demo matrix matrix-jobs schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
+.PHONY: help venv setup lakehouse docker demo matrix matrix-jobs schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
@@ -32,8 +32,10 @@ test-docker: setup docker ## the tests of the Docker environment
 	@$(BIN)/onceproof setup --env docker
 	@$(BIN)/python -m pytest tests/docker
 
-test-lakehouse: setup ## the tests of Delta Lake's and Iceberg's sinks (their jars, readers and a second Spark are fetched for them)
+lakehouse: setup ## what reads the tables of Delta Lake's and Iceberg's sinks
 	@env -u VIRTUAL_ENV $(BIN)/uv sync --quiet --frozen --inexact --group lakehouse --python $(BIN)/python
+
+test-lakehouse: lakehouse ## the tests of those sinks (their jars and a second Spark are fetched for them)
 	@$(BIN)/python -m pytest tests/lakehouse
 
 test-newcomer: ## set-up, a trial and the tests of life and death in a bare container, from a clone of HEAD
@@ -61,10 +63,10 @@ wheel: venv ## dist/*.whl
 schemas: venv ## docs/*.schema.json from the code
 	@$(BIN)/python -m onceproof.harness.schemas docs
 
-matrix: setup ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose)
+matrix: lakehouse ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose)
 	@$(BIN)/python bench/matrix.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(SINKS)
 
-matrix-jobs: setup ## each reference job with its sinks, triggers and state stores (hours; DIRECTORY= to go on in, JOBS= to choose)
+matrix-jobs: lakehouse ## each reference job with its sinks, triggers and state stores (hours; DIRECTORY= to go on in, JOBS= to choose)
 	@$(BIN)/python bench/jobs.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(JOBS)
 
 bench: setup ## the time of a trial, by stage (ENVS="local docker" for both environments in one run)

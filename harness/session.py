@@ -284,7 +284,7 @@ class Session:
             workload=request.workload,
             trace=request.trace,
             every_line=request.every_line,
-            conf=request.conf,
+            conf={**sink.conf, **request.conf},
             jars=[*request.jars, *self._jars(sink)],
             deadline=request.deadline,
             settle_deadline=request.settle_deadline,

@@ -86,8 +86,13 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "atomic": plain(getattr(module, "ATOMIC", False)),
         "settle": plain(getattr(module, "SETTLE", 0.0)),
         "jars": _plain_tuple(getattr(module, "JARS", ())),
+        "conf": _plain_mapping(getattr(module, "CONF", {})),
         "functions": [name for name in functions if callable(getattr(module, name, None))],
     }
+
+
+def _plain_mapping(value: Any) -> Any:
+    return {str(name): plain(item) for name, item in value.items()} if isinstance(value, dict) else plain(value)
 
 
 def _plain_tuple(value: Any) -> Any:

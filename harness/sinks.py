@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,7 +38,8 @@ class Sink:
     ``key`` and ``order``: an upsert keeps one row of each key, the last arrival or the one with the greatest ``order``.
     ``upsert``: it does so by the job's key. ``columns``: it holds rows with these columns only; None: with any.
     ``atomic``: a reader never sees part of a batch. ``settle``: seconds that the target needs to show what was written.
-    ``jars``: what its drivers need besides, by Maven coordinates or as paths.
+    ``jars``: what its drivers need besides, by Maven coordinates or as paths. ``conf``: properties of Spark that they
+    need; those of a request go before them.
     """
 
     path: Path
@@ -53,6 +54,7 @@ class Sink:
     atomic: bool = False
     settle: float = 0.0
     jars: tuple[str, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -158,6 +160,7 @@ class SinkProcess:
             atomic=_flag(self._path, "ATOMIC", found["atomic"]),
             settle=_settle(self._path, found["settle"]),
             jars=_jars(self._path, found["jars"]),
+            conf=_conf(self._path, found["conf"]),
         )
 
     def call(self, function: str, target: Mapping[str, Any]) -> None:
@@ -320,6 +323,15 @@ def _jars(path: Path, value: object) -> tuple[str, ...]:
         if place != jar and not Path(place).is_file():
             raise SinkError(f"sink {path.name}: {jar!r} in JARS is neither coordinates nor a file: {form}")
     return tuple(found)
+
+
+def _conf(path: Path, value: object) -> Mapping[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(part, str) for pair in value.items() for part in pair):
+        raise SinkError(
+            f"sink {path.name}: CONF = {value!r} is not a mapping of texts: "
+            'write CONF = {"spark.sql.extensions": "org.example.Extension"}'
+        )
+    return dict(value)
 
 
 def _functions(path: Path, names: Sequence[str], services: Sequence[str]) -> frozenset[str]:

@@ -11,8 +11,9 @@ from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.releases import with_release
 from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.sinks import find_sink
 
-SINK = Path(__file__).with_name("iceberg_table.py")
+SINK = find_sink("iceberg_table")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
-from onceproof.harness.sinks import Sink, _columns, _flag, _jars, _order, _settle, find_sink, jars_next_to
+from onceproof.harness.sinks import Sink, _columns, _conf, _flag, _jars, _order, _settle, find_sink, jars_next_to
 
 SMALL = Workload(rows=12, batches=2)
 
@@ -227,3 +227,13 @@ def test_what_a_sink_keeps_by_key_is_read_from_its_file() -> None:
 
     found = describe(load(str(find_sink("postgres_latest"))))
     assert (found["key"], found["order"], found["atomic"], found["settle"]) == (["key"], None, True, 0.0)
+
+
+@pytest.mark.parametrize("conf", ["spark.sql.extensions=A", {"spark.sql.shuffle.partitions": 4}])
+def test_properties_that_are_no_texts_are_one_clear_line(tmp_path: Path, conf: object) -> None:
+    with pytest.raises(SinkError, match=r"^sink mine\.py: CONF = .* is not a mapping of texts: write CONF = \{"):
+        _conf(tmp_path / "mine.py", conf)
+
+
+def test_properties_of_a_sink_are_taken_as_they_are(tmp_path: Path) -> None:
+    assert _conf(tmp_path / "mine.py", {"spark.sql.extensions": "A"}) == {"spark.sql.extensions": "A"}
