@@ -1,5 +1,6 @@
-"""Every reference job with every sink that holds its rows, by every trigger, without a fault; then each job with one
-exactly-once sink, its steps swept on every state store: ``make matrix-jobs``. Prints two tables, as Markdown.
+"""Every reference job with every sink that holds its rows, by every trigger that it takes, without a fault; then each
+job with one exactly-once sink, its steps swept on every state store: ``make matrix-jobs``. Prints two tables, as
+Markdown.
 
 With a directory that an earlier run was cut short in, what is there is not run again: ``make matrix-jobs
 DIRECTORY=.onceproof/jobs``.
@@ -11,23 +12,37 @@ import argparse
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
+from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
+from onceproof.harness.errors import UsageError
 from onceproof.harness.jobs import find_job, fits, reference_jobs, shape_with
 from onceproof.harness.reports._tables import code, table
-from onceproof.harness.session import EnvironmentOptions, Request, Session
-from onceproof.harness.sinks import reference_sinks
+from onceproof.harness.session import EnvironmentOptions, Request
+from onceproof.harness.sinks import find_sink, reference_sinks
 from onceproof.harness.state_stores import STATE_STORES
 from onceproof.harness.trial.document import TrialDocument
 from onceproof.harness.trial.record import read_trial
+from onceproof.harness.triggers import check_execution
 from rich.console import Console
+from sessions import Sessions
 
-TRIGGERS = ("availableNow", "processingTime=500 milliseconds")
+TRIGGERS = (
+    "availableNow",
+    "processingTime=500 milliseconds",
+    "asyncProgress=100 milliseconds",
+    "realTime=5 seconds",
+    "continuous=1 second",
+)
+MASTER = "local[3,4]"
+"""Real-time mode and continuous processing need a core for each of the source's partitions."""
+
 SWEPT = ("postgres_ledger", "fan_out")
 """The sink of a job's sweep: the first that holds its rows."""
 
@@ -40,14 +55,16 @@ def main() -> int:
     console = Console(stderr=True)
     jobs = [path.stem for path in reference_jobs() if not arguments.jobs or path.stem in arguments.jobs]
     place = arguments.directory.resolve()
-    with Session(EnvironmentOptions(runs=place / "runs")) as session:
+    with ExitStack() as stack:
+        sessions = Sessions(stack, EnvironmentOptions(runs=place / "runs", master=MASTER))
         trials = {
-            (job, sink, trigger): _trial(session, job, sink, trigger, place, console)
+            (job, sink, trigger): _trial(sessions, job, sink, trigger, place, console)
             for job in jobs
             for sink in _sinks(job)
             for trigger in TRIGGERS
+            if _runs(job, sink, trigger)
         }
-        sweeps = {(job, store): _sweep(session, job, store, place, console) for job in jobs for store in _stores(job)}
+        sweeps = {(job, store): _sweep(sessions, job, store, place, console) for job in jobs for store in _stores(job)}
     print(table(("job", *(f"by `{trigger}`" for trigger in TRIGGERS)), _rows(jobs, trials)) + "\n")
     print(table(("job", "state store", "sink", "verdict", "points", "minutes"), _swept(sweeps)) + "\n")
     wrong = [" ".join(key) for key, trial in trials.items() if trial.verdict != "pass"]
@@ -63,30 +80,42 @@ def _sinks(job: str) -> list[str]:
     return [path.stem for path in sinks if fits(found, path, constants(path))]
 
 
+def _runs(job: str, sink: str, trigger: str) -> bool:
+    """Whether Spark can run this job into this sink by this trigger."""
+    try:
+        shape = shape_with(find_job(job), find_sink(sink), trigger)
+        check_execution(trigger, shape, Workload().partitions, MASTER)
+    except UsageError:
+        return False
+    return True
+
+
 def _stores(job: str) -> list[str]:
     """All of them for a job that keeps state, else Spark's default, which is not used."""
     sink = next(path for path in reference_sinks() if path.stem in _sinks(job))
     return list(STATE_STORES) if shape_with(find_job(job), sink).stateful else ["hdfs"]
 
 
-def _trial(session: Session, job: str, sink: str, trigger: str, directory: Path, console: Console) -> TrialDocument:
+def _trial(sessions: Sessions, job: str, sink: str, trigger: str, directory: Path, console: Console) -> TrialDocument:
     place = directory / "trials" / f"{job}-{sink}-{trigger.partition('=')[0]}"
     if not (place / "trial.json").is_file():
         shutil.rmtree(place, ignore_errors=True)  # cut short
-        session.trial(Request(sink, job=job, trigger=trigger, directory=place))
+        sessions.of(find_sink(sink)).trial(Request(sink, job=job, trigger=trigger, directory=place))
     document = read_trial(place)
     console.print(f"{job}, {sink}, {trigger}: {document.verdict}", highlight=False)
     return document
 
 
-def _sweep(session: Session, job: str, store: str, directory: Path, console: Console) -> Certificate:
+def _sweep(sessions: Sessions, job: str, store: str, directory: Path, console: Console) -> Certificate:
     place = directory / "sweeps" / f"{job}-{store}"
     place.mkdir(parents=True, exist_ok=True)
     stored = stored_certificate(place)
     if stored is None or stored.coverage.run < stored.coverage.points:
         sink = next(sink for sink in SWEPT if sink in _sinks(job))
         conf = STATE_STORES[store]  # type: ignore[index]
-        stored = certify(session, Request(sink, job=job, conf=conf), place, Wanted(profile="quick"))
+        stored = certify(
+            sessions.of(find_sink(sink)), Request(sink, job=job, conf=conf), place, Wanted(profile="quick")
+        )
     console.print(f"{job}, {store}: {stored.summary}", highlight=False)
     return stored
 

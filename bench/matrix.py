@@ -18,11 +18,11 @@ from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
-from onceproof.harness.releases import with_release
 from onceproof.harness.reports._tables import code, table
-from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.session import EnvironmentOptions, Request
 from onceproof.harness.sinks import reference_sinks
 from rich.console import Console
+from sessions import Sessions
 
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes")
 
@@ -66,7 +66,7 @@ def main() -> int:
     console = Console(stderr=True)
     lines = []
     with ExitStack() as stack:
-        sessions = _Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
+        sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path in reference_sinks():
             if arguments.sinks and path.stem not in arguments.sinks:
                 continue
@@ -83,22 +83,7 @@ def main() -> int:
     return 1 if false_passes or false_alarms else 0
 
 
-class _Sessions:
-    """A warm environment for each release of Spark that sinks want."""
-
-    def __init__(self, stack: ExitStack, options: EnvironmentOptions) -> None:
-        self._stack = stack
-        self._options = options
-        self._open: dict[EnvironmentOptions, Session] = {}
-
-    def of(self, sink: Path) -> Session:
-        options = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
-        if options not in self._open:
-            self._open[options] = self._stack.enter_context(Session(options))
-        return self._open[options]
-
-
-def _certified(sessions: _Sessions, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:
+def _certified(sessions: Sessions, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:
     place = (directory / path.stem).resolve()
     place.mkdir(parents=True, exist_ok=True)
     stored = stored_certificate(place)

@@ -33,18 +33,20 @@ class SinkShape:
     """The kind of a sink, which decides the phases it has.
 
     ``foreach_batch``: a function called with each batch. ``v2``: a DataSource V2 writer. ``file``: Spark's own file
-    sink. ``unknown``: static analysis cannot tell, so that every phase is allowed. ``kafka_transactions``: the sink
-    uses Kafka transactions. ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks.
-    ``takes_updates``: Spark gives it the output mode update; files and Python data sources only get what is final.
-    ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
-    ``stateful``: the job that it serves keeps state, see :func:`keeps_state`. ``execution``: how Spark runs its query.
-    ``modules`` has the lines of every module that the sink imports from its directory and the folders below it, its own
-    file included, by their path relative to that directory (``team/writer.py``): that is how probes report them.
+    sink. ``kafka_sink``: Spark's own for Kafka. ``unknown``: static analysis cannot tell, so that every phase is
+    allowed. ``kafka_transactions``: the sink uses Kafka transactions. ``python_source``: a Python data source or
+    ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files and
+    Python data sources only get what is final. ``python_file`` is the sink's file (path or base name, empty for none),
+    ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps state, see
+    :func:`keeps_state`. ``execution``: how Spark runs its query. ``modules`` has the lines of every module that the
+    sink imports from its directory and the folders below it, its own file included, by their path relative to that
+    directory (``team/writer.py``): that is how probes report them.
     """
 
     foreach_batch: bool = False
     v2: bool = False
     file: bool = False
+    kafka_sink: bool = False
     unknown: bool = False
     kafka_transactions: bool = False
     python_source: bool = False
@@ -102,7 +104,7 @@ def shape_of(path: Path) -> SinkShape:
     elif own_source:
         kind = SinkShape(v2=True, python_source=True)
     elif formats and formats <= V2_FORMATS:
-        kind = SinkShape(v2=True)
+        kind = SinkShape(v2=True, kafka_sink=formats == {"kafka"})
     elif formats and formats <= FILE_FORMATS:
         kind = SinkShape(file=True)
     elif formats and formats <= V1_FORMATS:
@@ -113,6 +115,7 @@ def shape_of(path: Path) -> SinkShape:
         foreach_batch=kind.foreach_batch,
         v2=kind.v2,
         file=kind.file,
+        kafka_sink=kind.kafka_sink,
         unknown=kind.unknown,
         python_source=kind.python_source,
         takes_updates=foreach_batch or not (data_source or kind.file),

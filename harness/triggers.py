@@ -60,7 +60,7 @@ def check_execution(text: str | None, shape: SinkShape, partitions: int, master:
     execution = trigger_of(text).execution
     if execution == "micro-batch":
         return
-    if not shape.unknown and (not shape.v2 or shape.python_source):
+    if not (shape.unknown or shape.kafka_sink):
         raise UsageError(
             f"--trigger {text!r} with {shape.file_name}: Spark runs such a query into its own Kafka sink only, "
             "as in --sink kafka_append"

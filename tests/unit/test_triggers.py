@@ -12,7 +12,7 @@ from onceproof.harness.errors import UsageError
 from onceproof.harness.trial.fault_records import fault_record
 from onceproof.harness.triggers import check_execution, check_sweep, check_trigger, trigger_of
 
-KAFKA = SinkShape(v2=True, python_file=str(Path("kafka_append.py")))
+KAFKA = SinkShape(v2=True, kafka_sink=True, python_file=str(Path("kafka_append.py")))
 CONTINUOUS, ASYNC = "continuous=1 second", "asyncProgress=500 milliseconds"
 
 

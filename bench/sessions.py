@@ -1,0 +1,25 @@
+"""Warm environments for a command that runs sinks of several releases of Spark."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from onceproof.harness.releases import with_release
+from onceproof.harness.session import EnvironmentOptions, Session
+
+
+class Sessions:
+    """One for each release that sinks want."""
+
+    def __init__(self, stack: ExitStack, options: EnvironmentOptions) -> None:
+        self._stack = stack
+        self._options = options
+        self._open: dict[EnvironmentOptions, Session] = {}
+
+    def of(self, sink: Path) -> Session:
+        options = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
+        if options not in self._open:
+            self._open[options] = self._stack.enter_context(Session(options))
+        return self._open[options]
