@@ -31,12 +31,11 @@ def offsets_digest(checkpoint: Path, batch: int) -> str | None:
 
 
 def end_offsets(checkpoint: Path, batch: int) -> dict[int, int]:
-    """The end offset of each partition of the job's one source in offsets/N."""
+    """The end offset of each partition of the job's topic in offsets/N; none of a job that reads it in its own way."""
     lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     sources = [json.loads(line) for line in lines[2:] if line not in ("", "-")]
-    return {
-        int(partition): int(end) for source in sources for topic in source.values() for partition, end in topic.items()
-    }
+    topics = [topic for source in sources if isinstance(source, dict) for topic in source.values()]
+    return {int(partition): int(end) for topic in topics if isinstance(topic, dict) for partition, end in topic.items()}
 
 
 def batches(checkpoint: Path) -> dict[int, dict[int, tuple[int, int]]]:

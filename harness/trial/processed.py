@@ -1,5 +1,7 @@
 """How far a query has processed its source, and in which batches.
 
+A job whose checkpoint has no offsets of Kafka reads the topic in its own way. It is through when it ends by itself.
+
 The checkpoint says so, each in its own way. A micro-batch ends where the topic did when it was planned. A query whose
 tasks read without an end is as far as the last row that it got: what lies behind that, the marks of transactions, it
 does not see. With asynchronous progress tracking the logs lag behind and leave batches out: there each batch reports
@@ -48,7 +50,7 @@ class Processed:
             return False
         reached = checkpoint.end_offsets(self.resources.checkpoint, committed[-1])
         if self.execution == "micro-batch":
-            return reached == self._ends()
+            return not reached or reached == self._ends()
         return all(reached.get(partition, 0) >= end for partition, end in self._last_rows().items())
 
     def batches(self) -> Batches:

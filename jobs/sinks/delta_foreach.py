@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 GUARANTEE = "exactly-once"
-TECHNIQUE = "rows and batch id in one transaction"
+TECHNIQUE = "ledger"
 SERVICES = ("directory",)
 ATOMIC = True
 JARS = (

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "exactly-once"
-TECHNIQUE = "rows and batch id in one transaction"
+TECHNIQUE = "ledger"
 SERVICES = ("directory",)
 ATOMIC = True
 SPARK = ">=4.1,<4.2"

@@ -174,3 +174,27 @@ def _kill_when_a_driver_runs(environment: DockerEnvironment) -> None:
 
     wait_for(driver_runs, 60, "a driver")
     environment.services.container("kafka3").kill()
+
+
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.0",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.minTaskRuntime": "100ms",
+}
+"""A second attempt of a task starts on another machine as soon as half of the stage's tasks are done before it."""
+
+
+def test_speculation_doubles_the_rows_of_a_task_that_is_only_slow(trial: Run) -> None:
+    plan = (
+        "task.commit:before[batch=1, partition=0, attempt=0] -> delay(6s); "
+        "sink.write:before[batch=2] -> delay(10s)"  # it is not over before the first one is
+    )
+    result = trial("kafka_append", plan, conf=SPECULATION)
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result)
+    [anomaly] = result.verdict.anomalies
+    assert anomaly.kind == "duplicated", described(result)
+    assert 1 in anomaly.batches
+    assert not events(result, "driver.exited")[:-1], "nothing has died"

@@ -136,3 +136,18 @@ def test_the_greatest_by_an_order_is_kept_where_the_sink_says_so(trial: Run, tmp
     (settled,) = [event["t"] for event in result.journal if event["event"] == "settle"]
     first = next(event["t"] for event in result.journal if event["event"] == "reading" and event["at"] == "the end")
     assert first - settled >= 0.5, "SETTLE is waited for before the first reading"
+
+
+SOCKET = Path(__file__).parents[2] / "examples" / "from_a_socket.py"
+
+
+@pytest.mark.long
+def test_a_job_whose_source_is_not_the_topic_holds_while_nothing_dies(trial: Run) -> None:
+    result = trial("postgres_ledger", job=str(SOCKET))
+    assert result.verdict.outcome == "pass", described(result)
+
+
+def test_a_source_that_cannot_be_replayed_loses_what_a_dead_driver_had_read(trial: Run) -> None:
+    result = trial("postgres_ledger", "sink.write:before[batch=1] -> kill(driver)", job=str(SOCKET))
+    assert landed(result)
+    assert "lost" in {anomaly.kind for anomaly in result.verdict.anomalies}, described(result)

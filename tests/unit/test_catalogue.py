@@ -131,7 +131,7 @@ def attach(stream, target):
 SHAPES = [
     ("def write_batch(df, batch_id, target):\n    df.write.format('jdbc').save()\n", SinkShape(foreach_batch=True)),
     ("def attach(stream, target):\n    return stream.foreachBatch(print)\n", SinkShape(foreach_batch=True)),
-    ("def attach(stream, target):\n    return stream.format('kafka')\n", SinkShape(v2=True)),
+    ("def attach(stream, target):\n    return stream.format('kafka')\n", SinkShape(v2=True, kafka_sink=True)),
     ("def attach(stream, target):\n    return stream.format(source='noop')\n", SinkShape(v2=True)),
     ("def attach(stream, target):\n    return stream.format('parquet')\n", SinkShape(file=True, takes_updates=False)),
     ("def attach(stream, target):\n    return stream.format('delta')\n", SinkShape()),
@@ -142,7 +142,7 @@ SHAPES = [
     (DATA_SOURCE, SinkShape(v2=True, python_source=True, takes_updates=False)),
     (
         "def attach(stream, target):\n    return stream.format('kafka').option('kafka.transactional.id', 'x')\n",
-        SinkShape(v2=True, kafka_transactions=True),
+        SinkShape(v2=True, kafka_sink=True, kafka_transactions=True),
     ),
     (
         "def write_batch(df, batch_id, target):\n    producer(transactional_id=str(batch_id))\n",

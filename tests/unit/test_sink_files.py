@@ -21,13 +21,21 @@ FILES = [*SINKS, *BROKEN, ROOT / "examples" / "my_sink.py"]
 QUERY = "5ee08e0e-3401-4199-8e1a-2095cf30afe7"
 
 
+READERS = {"deltalake", "pyiceberg"}
+
+
 def load(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        if error.name in READERS:
+            pytest.skip(f"{error.name} is installed by make lakehouse only")
+        raise
     return module
 
 
