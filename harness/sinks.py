@@ -219,7 +219,8 @@ class SinkProcess:
         reply = json.loads(line)
         if "error" in reply:
             place = f", line {reply['line']}" if reply.get("line") else ""
-            raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}")
+            mend = f": install it for {self._environment.python}" if "No module named" in reply["error"] else ""
+            raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")
         return reply["result"]
 
     def _start(self) -> None:
