@@ -186,6 +186,7 @@ SPECULATION = {
 """A second attempt of a task starts on another machine as soon as half of the stage's tasks are done before it."""
 
 
+@pytest.mark.long
 def test_speculation_doubles_the_rows_of_a_task_that_is_only_slow(trial: Run) -> None:
     plan = (
         "task.commit:before[batch=1, partition=0, attempt=0] -> delay(6s); "

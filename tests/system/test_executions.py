@@ -19,6 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         yield lambda trigger, plan: session.trial(Request("kafka_append", plan, trigger=trigger))
 
 
+@pytest.mark.long
 def test_a_replay_under_asynchronous_progress_has_other_boundaries(run: Run) -> None:
     plan = (
         "sink.write:after[batch=1] -> delay(13s); batch.commit:before[batch=2] -> kill(driver); "
