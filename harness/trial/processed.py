@@ -1,11 +1,11 @@
 """How far a query has processed its source, and in which batches.
 
-A job whose checkpoint has no offsets of Kafka reads the topic in its own way. It is through when it ends by itself.
+The checkpoint says so, for each kind of query in its own way. A micro-batch ends where the topic did when it was
+planned. A query whose tasks read without an end is as far as the last row that it got: what lies behind that, the marks
+of transactions, it does not see. With asynchronous progress tracking the logs lag behind and leave batches out: there
+each batch reports its input when it begins (``batch.input``), in the JSON of Spark's KafkaSourceOffset.
 
-The checkpoint says so, each in its own way. A micro-batch ends where the topic did when it was planned. A query whose
-tasks read without an end is as far as the last row that it got: what lies behind that, the marks of transactions, it
-does not see. With asynchronous progress tracking the logs lag behind and leave batches out: there each batch reports
-its input when it begins (``batch.input``), in the JSON of Spark's KafkaSourceOffset.
+A job whose checkpoint has no offsets of Kafka reads the topic in its own way: it is through when it ends by itself.
 """
 
 from __future__ import annotations

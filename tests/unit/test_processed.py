@@ -87,3 +87,12 @@ def test_input_that_was_planned_again_belongs_to_the_batch_that_had_it_last(quer
     begin(found, 2, (10, 5), (20, 10))
     begin(found, 2, (5, 5), (20, 10))
     assert found.batches() == {0: {0: (0, 5), 1: (0, 5)}, 2: {0: (5, 20), 1: (5, 10)}}
+
+
+def test_a_job_without_offsets_of_kafka_is_through_when_it_ends(query: Any) -> None:
+    found = query("micro-batch")
+    assert not found.all(), "no batch is committed"
+    log(found, 0, 20, 10)
+    (found.resources.checkpoint / "offsets" / "0").write_text("v1\n{}\n2082")
+    assert found.all()
+    assert found.batches() == {0: {}}
