@@ -1,7 +1,7 @@
 """A source that cannot be replayed: rows come through a socket, and what was sent once is not sent again.
 
     onceproof run --sink postgres_ledger --job examples/from_a_socket.py \
-        --fault "sink.write:before[batch=1] -> kill(driver)"
+        --fault "sink.write:before[batch=0] -> kill(driver)"
 
 Spark's socket source keeps what it has read in the driver's memory. A driver that dies takes it along: the checkpoint
 says how many lines the batch had, but nobody has them any more, and it is replayed without them. No sink makes up for
@@ -27,7 +27,7 @@ ROW = "id BIGINT, key STRING, value DOUBLE, event_time TIMESTAMP, payload STRING
 
 
 class Relay:
-    """Sends the records of a topic to whoever has connected. It notes what it has sent, and never sends it again."""
+    """Sends the records of a topic to whoever has connected. It notes first what it sends, and never sends it again."""
 
     def __init__(self, brokers: str, topic: str) -> None:
         self._consumer = KafkaConsumer(
@@ -54,8 +54,8 @@ class Relay:
         while any(self._consumer.position(partition) < end for partition, end in self._ends.items()):
             found = self._consumer.poll(timeout_ms=200, max_records=most)
             lines = [record.value + b"\n" for records in found.values() for record in records]
-            self._reader.sendall(b"".join(lines))
             self._consumer.commit()
+            self._reader.sendall(b"".join(lines))
             if lines:
                 return True
         return False
