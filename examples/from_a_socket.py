@@ -1,7 +1,7 @@
 """A source that cannot be replayed: rows come through a socket, and what was sent once is not sent again.
 
     onceproof run --sink postgres_ledger --job examples/from_a_socket.py \
-        --fault "sink.write:before[batch=0] -> kill(driver)"
+        --fault "sink.write:before[batch=1] -> kill(driver)"
 
 Spark's socket source keeps what it has read in the driver's memory. A driver that dies takes it along: the checkpoint
 says how many lines the batch had, but nobody has them any more, and it is replayed without them. No sink makes up for
@@ -71,6 +71,7 @@ def main() -> None:
     rows = lines.select(from_json(col("value"), ROW).alias("row")).select("row.*")
     stream = rows.writeStream.foreachBatch(lambda batch, batch_id: sink.write_batch(batch, batch_id, target))
     query: StreamingQuery = stream.option("checkpointLocation", arguments.checkpoint).start()
+    query.processAllAvailable()  # batch 0, which is empty
     while relay.send(arguments.max_offsets):
         query.processAllAvailable()
     query.stop()
