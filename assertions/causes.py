@@ -13,6 +13,7 @@ from .journal import (
     HandOver,
     TaskAttempt,
     action_of,
+    beginnings,
     commits,
     disturbances,
     hand_overs,
@@ -50,8 +51,8 @@ def epochs_story(batch: int, evidence: Evidence) -> str | None:
     after = f" after {' and '.join(between)}" if between else ""
     again = f", the last time{after}" if len(starts) > 1 else ""
     return (
-        f"epoch {batch} had no hand-over: the tasks of a continuous query write each row as it comes; the query began "
-        f"{times(len(starts), '').strip()}{again}, each time behind the last epoch that it had recorded as done"
+        f"epoch {batch} had no hand-over: the tasks of a continuous query write each row as it comes; "
+        f"{times(len(starts), 'the query began')}{again}, each time behind the last epoch that it had recorded as done"
     )
 
 
@@ -67,14 +68,11 @@ def cut_anew(batch: int, evidence: Evidence) -> str | None:
 def _again(evidence: Evidence) -> list[int]:
     found = hand_overs(evidence.journal)
     digests = {batch: [one.offsets for one in found if one.batch == batch] for batch in {one.batch for one in found}}
-    inputs: dict[int, set[str]] = {}
-    for _, event in points(evidence.journal):
-        if is_at(event, "batch.input"):
-            inputs.setdefault(event["batch"], set()).add(event["begin"])
+    begins = beginnings(evidence.journal)
     return sorted(
         batch
         for batch, of_batch in digests.items()
-        if len(of_batch) > 1 and (None in of_batch or len(inputs.get(batch, ())) > 1)
+        if len(of_batch) > 1 and (None in of_batch or len(begins.get(batch, ())) > 1)
     )
 
 

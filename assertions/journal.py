@@ -106,6 +106,16 @@ def _before(index: int, end: int | None) -> bool:
     return end is None or index < end
 
 
+def beginnings(journal: Sequence[Event]) -> dict[int, list[str]]:
+    """Where the input of each batch began, each place once, as Spark's checkpoint has it (``batch.input``): a batch
+    with several was planned again."""
+    found: dict[int, dict[str, None]] = {}
+    for _, event in points(journal):
+        if is_at(event, "batch.input"):
+            found.setdefault(event["batch"], {})[event["begin"]] = None
+    return {batch: list(begins) for batch, begins in found.items()}
+
+
 def commits(journal: Sequence[Event], batch: int) -> list[Event]:
     """Reports that the engine recorded ``batch`` as done (``batch.commit:after``)."""
     return [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .checkers.torn import torn_batches
-from .journal import is_at, points
+from .journal import beginnings
 from .model import Evidence, Glimpse
 
 SAFE = 0.5
@@ -75,14 +75,10 @@ def _commits(event: Mapping[str, Any], batch: int | None) -> bool:
 
 def _cut_anew(evidence: Evidence) -> list[str]:
     """Batches that were run again with other input, which only asynchronous progress tracking reports."""
-    begins: dict[int, dict[str, None]] = {}
-    for _, event in points(evidence.journal):
-        if is_at(event, "batch.input"):
-            begins.setdefault(event["batch"], {})[_partitions(event["begin"])] = None
     return [
         f"batch {batch} was run again with other boundaries: its input began at {', then at '.join(found)}"
-        for batch, found in begins.items()
-        if len(found) > 1
+        for batch, begins in beginnings(evidence.journal).items()
+        if len(found := [_partitions(begin) for begin in begins]) > 1
     ]
 
 
