@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ class Processed:
         reached = checkpoint.end_offsets(self.resources.checkpoint, committed[-1])
         if self.execution == "micro-batch":
             return not reached or reached == self._ends()
-        return all(reached.get(partition, 0) >= end for partition, end in self._last_rows().items())
+        return all(reached.get(partition, 0) >= end for partition, end in self._last_rows.items())
 
     def batches(self) -> Batches:
         """Those that the query has planned: where input was planned again in other batches, as it was last."""
@@ -72,6 +73,7 @@ class Processed:
     def _ends(self) -> Ends:
         return end_offsets(self.resources.kafka, self.resources.source)
 
+    @cached_property
     def _last_rows(self) -> Ends:
         """Behind the last row of each partition that a reader of committed transactions gets."""
         rows = input_table(self.workload, self.acks(), {}).group_by("partition").aggregate([("source_offset", "max")])

@@ -59,7 +59,7 @@ def test_micro_batches_are_through_where_the_topic_ends(query: Any) -> None:
 
 def test_a_continuous_query_is_through_behind_the_last_row_and_an_epoch_may_log_less(query: Any) -> None:
     found = query("continuous")
-    last = found._last_rows()
+    last = found._last_rows
     ends = tuple(last[number] for number in sorted(last))
     log(found, 0, *(end - 1 for end in ends), metadata="")
     assert not found.all()
