@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from ..faults import EXECUTIONS, Execution, SinkShape
+from .environments.spark_master import local_cores
 from .errors import UsageError
 
 INTERVAL = re.compile(r"\d+ (milliseconds?|seconds?)")
-LOCAL_CORES = re.compile(r"local\[(\d+)(?:,\d+)?\]")
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def check_execution(text: str | None, shape: SinkShape, partitions: int, master:
         )
     if shape.stateful:
         raise UsageError(f"--trigger {text!r}: the job keeps state, which such a query cannot: choose another --job")
-    cores = LOCAL_CORES.fullmatch(master)
-    if execution in ("real-time", "continuous") and cores and int(cores[1]) < partitions:
+    cores = local_cores(master)
+    if execution in ("real-time", "continuous") and cores is not None and cores < partitions:
         raise UsageError(
             f"--trigger {text!r} with --master {master}: each of the source's {partitions} partitions is read by a "
             f"task that does not end, and needs a core of its own: --master local[{partitions},4]"

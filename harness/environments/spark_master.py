@@ -9,8 +9,14 @@ from typing import Any
 
 from ..runtime.ports import LOOPBACK
 
-MASTER = re.compile(r"local\[[1-9]\d*(?:\s*,\s*[1-9]\d*)?\]|standalone")
+MASTER = re.compile(r"local\[(?P<cores>[1-9]\d*)(?:\s*,\s*[1-9]\d*)?\]|standalone")
 """``local[n]``, ``local[n,m]`` (m: how often a task may fail) or ``standalone``."""
+
+
+def local_cores(master: str) -> int | None:
+    """How many tasks run side by side with a local master; None for another one."""
+    found = MASTER.fullmatch(master)
+    return int(found["cores"]) if found and found["cores"] else None
 
 
 def alive_workers(port: int) -> dict[str, str] | None:
