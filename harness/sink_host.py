@@ -111,12 +111,14 @@ def answer(module: types.ModuleType, request: Mapping[str, Any]) -> Any:
 
 
 def failure(path: str, error: BaseException) -> dict[str, Any]:
-    """The error in one line, with the line of the sink's own file that it passed through last."""
+    """The error in one line, with the line of the sink's own file that it passed through last, and, where a module is
+    missing, the interpreter that has to have it."""
     text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
     if isinstance(error, SystemExit):
         text = f"it exits the process ({text})"
-    return {"error": text, "line": lines[-1] if lines else None}
+    lacking = sys.executable if isinstance(error, ModuleNotFoundError) else None
+    return {"error": text, "line": lines[-1] if lines else None, "lacking": lacking}
 
 
 def main() -> None:

@@ -219,7 +219,7 @@ class SinkProcess:
         reply = json.loads(line)
         if "error" in reply:
             place = f", line {reply['line']}" if reply.get("line") else ""
-            mend = f": install it for {self._environment.python}" if "No module named" in reply["error"] else ""
+            mend = f": install it for {reply['lacking']}" if reply.get("lacking") else ""
             raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")
         return reply["result"]
 

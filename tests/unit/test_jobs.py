@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
+from onceproof.harness.sink_host import failure
 from onceproof.harness.sinks import Sink, _columns, _conf, _flag, _jars, _order, _settle, find_sink, jars_next_to
 
 SMALL = Workload(rows=12, batches=2)
@@ -237,3 +239,9 @@ def test_properties_that_are_no_texts_are_one_clear_line(tmp_path: Path, conf: o
 
 def test_properties_of_a_sink_are_taken_as_they_are(tmp_path: Path) -> None:
     assert _conf(tmp_path / "mine.py", {"spark.sql.extensions": "A"}) == {"spark.sql.extensions": "A"}
+
+
+def test_a_missing_module_is_told_with_the_interpreter_that_lacks_it() -> None:
+    told = failure("mine.py", ModuleNotFoundError("No module named 'deltalake'", name="deltalake"))
+    assert (told["error"], told["lacking"]) == ("ModuleNotFoundError: No module named 'deltalake'", sys.executable)
+    assert failure("mine.py", ValueError("No module named 'x'"))["lacking"] is None
