@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 from urllib.request import urlopen
 
+from onceproof.harness.sinks import find_sink, literals
+
 CENTRAL = "https://repo1.maven.org/maven2"
 LOCK = Path(__file__).resolve().parents[1] / "harness" / "artifacts" / "lock.json"
 
@@ -37,20 +39,10 @@ CONNECTORS = {
     "4.0.0": ("3.9.0", "2.12.0", "kafka-clients and commons-pool2 are the ones of the POM."),
 }
 DELTA_COMMENT = (
-    "Delta Lake's sink for Spark 4.2, with the jars that it needs beyond Spark's own and no more: for the tests in "
-    "tests/lakehouse."
+    "Delta Lake's sink for Spark 4.2, with the jars that it needs beyond Spark's own and no more: for the sinks "
+    "delta_table, delta_foreach and delta_bare."
 )
-DELTA = (
-    "io.delta:delta-spark_4.2_2.13:4.4.0",
-    "io.delta:delta-storage:4.4.0",
-    "io.delta:delta-kernel-api:4.4.0",
-    "io.delta:delta-kernel-defaults:4.4.0",
-    "io.delta:delta-kernel-unitycatalog:4.4.0",
-    "io.unitycatalog:unitycatalog-client:0.6.0",
-    "io.unitycatalog:unitycatalog-hadoop:0.6.0",
-)
-
-JDBC = ("org.postgresql:postgresql:42.7.7",)
+DELTA, JDBC = (literals(find_sink(sink))["JARS"] for sink in ("delta_table", "jdbc_append"))
 
 
 def main() -> None:

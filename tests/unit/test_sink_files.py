@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from onceproof.harness.sinks import literals
 from onceproof.harness.targets import targets
 
 ROOT = Path(__file__).parents[2]
@@ -192,3 +193,9 @@ def test_speculation_is_refused_however_its_value_is_written(
     monkeypatch.setattr(transactional, "SparkSession", SimpleNamespace(active=lambda: session))
     with pytest.raises(ValueError, match=r"set spark\.speculation=false"):
         transactional.attach(SimpleNamespace(), SimpleNamespace())
+
+
+def test_the_sinks_of_delta_lake_need_the_same() -> None:
+    found = [literals(file) for file in FILES if file.stem.startswith("delta_")]
+    assert len(found) == 3
+    assert all((one["JARS"], one["CONF"]) == (found[0]["JARS"], found[0]["CONF"]) for one in found)
