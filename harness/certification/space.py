@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from ...faults import PHASES
 from ..errors import UsageError
+from .crash_loops import crash_loops
 from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .starts import starts
@@ -26,7 +27,7 @@ def space_of(question: Question) -> Space:
     wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
-        wanted += facts(question)
+        wanted += [*crash_loops(question), *facts(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

@@ -29,6 +29,7 @@ FOUND = {
     "retries_a_lost_answer": ("line *:{write(target, batch, rows)}", "duplicated"),
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
     "notes_progress_apart": ("line *:{cursor.execute(NOTE}", "duplicated"),
+    "quarantines_the_third_try": ("task.run:after", "lost"),
     "forgets_before_it_cleans": ("line *:{connection.execute(END, batch)}", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""

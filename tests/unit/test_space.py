@@ -100,6 +100,16 @@ def test_one_task_ended_and_no_other_begun_is_swept_where_a_stage_has_several_ta
     ]
 
 
+def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done() -> None:
+    trace = [*batch_of(1, stages=(1, 2)), point("sink.commit", "before", batch=1)]
+    found = [one for one in space(trace, roles={"middle": 1}).points if one.detail]
+    assert [one.text.split("; ") for one in found] == [
+        [f"task.run:after[batch=1, stage=2, partition=0]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
+        [f"sink.commit:before[batch=1]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
+    ]
+    assert found[0].label == "task.run:after, stage 2, 3 times in a row, kill(driver), middle batch"
+
+
 def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached() -> None:
     found = space(batch_of(1), required=frozenset({("sink.write", "before"), ("task.commit", "before")}))
     assert [gap.step for gap in found.unreached] == ["task.commit:before"]

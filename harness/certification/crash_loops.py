@@ -1,0 +1,37 @@
+"""A batch whose driver dies several times in a row: sinks that count their tries give it up at some time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...faults import Fault, Plan, Point, format_action
+from .points import KILL, Question, SweepPoint, selector
+from .roles import MIDDLE
+from .steps import shown
+from .trace import Step, executed
+
+CRASHES = 3
+"""Sinks that give a batch up usually do so within four tries."""
+IN_A_ROW = f"{CRASHES} times in a row"
+
+
+def crash_loops(question: Question) -> Iterator[SweepPoint]:
+    """The middle batch, each time struck where its first task has ended, and before the sink's global commit.
+
+    At both, no replay can come out of the batch by another way: nothing of it is committed as a whole.
+    """
+    batch = question.roles.get(MIDDLE)
+    if batch is None:
+        return
+    seen = executed(question.trace, batch)
+    for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
+        if step in seen.steps:
+            at = _of_one_task(selector(step, batch)) if step.stage is not None else selector(step, batch)
+            plan = Plan(tuple(Fault(replace(at, nth=nth), (KILL,)) for nth in range(1, CRASHES + 1)))
+            yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)
+
+
+def _of_one_task(at: Point) -> Point:
+    """The task of partition 0, so that the second report is that of the second run and not of the next task."""
+    return replace(at, where={**at.where, "partition": 0})
