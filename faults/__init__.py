@@ -29,7 +29,7 @@ from .catalogue import (
 )
 from .declarations import ALWAYS_REPORTED, EXECUTIONS, Execution
 from .errors import PlanError
-from .handlers import calls_at, errors_at
+from .handlers import errors_at
 from .injector import Injector
 from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
 from .printing import format_place
@@ -37,6 +37,7 @@ from .rendezvous import Rendezvous
 from .replays import left_behind
 from .resolve import ResolvedPlan, resolve
 from .shape import hands_over_updates, keeps_state, modules_used
+from .statements import calls_at
 
 __all__ = [
     "ACTIONS",

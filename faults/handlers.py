@@ -1,7 +1,7 @@
-"""What a line of a sink's module does when it fails: the errors that are caught there, and whether it calls anything.
+"""The errors that are caught where a line of a sink's module is executed, and what they say.
 
-Both are read from the text, of which the tree of each file is kept until the file changes. What an error says is told
-from its class's name: whether it can come where nothing but the way to the target fails.
+The former is read from the text, the latter told from the class's name: whether it can come where nothing but the way
+to the target fails.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .modules import module_name
+from .statements import Module, Place, With, containing, dotted, first_line, last_line, module_at, place_of
 
 Try = ast.Try | ast.TryStar
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef
-With = ast.With | ast.AsyncWith
 
 FACTS = (
     ArithmeticError,
@@ -80,7 +77,7 @@ def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...
     also those to which the module, or another one below ``root``, has given a name. A bare ``except`` and names whose
     class cannot be told from the text add nothing. Raises OSError or SyntaxError.
     """
-    module = _module(path, root or path.parent)
+    module = module_at(path, root or path.parent)
     return tuple(dict.fromkeys(name for one in _tries(module.tree, line) for name in _caught(one, module)))
 
 
@@ -110,7 +107,7 @@ def states_a_fact(name: str, root: Path | None = None) -> bool:
     >>> [name for name in ("KeyError", "psycopg.errors.UniqueViolation", "OSError") if states_a_fact(name)]
     ['KeyError', 'psycopg.errors.UniqueViolation']
     """
-    place = None if root is None else _place(name, root)
+    place = None if root is None else place_of(name, root)
     last = name.rpartition(".")[2]
     of_data = last in DATABASE_FACTS or _is_builtin_error(last, FACTS)
     return of_data or (_has(FACT, last) and not _has(ON_THE_WAY, last)) or (place is not None and _is_own(place))
@@ -129,142 +126,19 @@ def says_undone(name: str) -> bool:
     return last == ConnectionRefusedError.__name__ or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
 
 
-def calls_at(path: Path, line: int) -> bool:
-    """Whether the statement that is executed at ``line`` calls anything; entering and leaving ``with`` is a call.
-
-    Of a compound statement that is what stands before its colon. Raises OSError or SyntaxError.
-    """
-    statement = statement_at(_module(path, path.parent).tree, line)
-    if statement is None or isinstance(statement, With):
-        return statement is not None
-    return any(isinstance(node, ast.Call | ast.Await) for part in _executed(statement) for node in _walk(part))
-
-
-def begins_at(path: Path, line: int) -> bool:
-    """Whether a statement begins at ``line``, rather than goes on there. Raises OSError or SyntaxError."""
-    statement = statement_at(_module(path, path.parent).tree, line)
-    return statement is not None and statement.lineno == line
-
-
-def returns_at(path: Path, line: int) -> bool:
-    """Whether the statement that is executed at ``line`` is a ``return``: a ``try`` around it is left with it, so that
-    what is raised after its call is seen there only if the call itself raises. Raises OSError or SyntaxError.
-    """
-    return isinstance(statement_at(_module(path, path.parent).tree, line), ast.Return)
-
-
-def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
-    """The innermost statement to which ``line`` belongs."""
-    found: ast.stmt | None = None
-    for node in _containing(tree, line):
-        if isinstance(node, ast.stmt):
-            found = node
-    return found
-
-
-@dataclass(frozen=True)
-class _Module:
-    """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to.
-
-    ``own`` is its own dotted name, from ``root``.
-    """
-
-    root: Path
-    own: str
-    tree: ast.Module
-    names: Mapping[str, str]
-    assigned: Mapping[str, ast.expr]
-
-
-_Place = tuple[_Module, str]
-"""A module, and a name in it."""
-
-
-def _module(path: Path, root: Path) -> _Module:
-    status = path.stat()
-    return _read(path, root, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=64)
-def _read(path: Path, root: Path, changed: int, size: int) -> _Module:
-    tree = ast.parse(path.read_bytes(), filename=str(path))
-    file = path.relative_to(root).as_posix()
-    return _Module(root, module_name(file), tree, dict(_known_names(tree, file)), dict(_assigned(tree)))
-
-
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Each name that the module gives to an expression, also with an annotation, and the expression."""
-    for node in tree.body:
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
-
-
-def _known_names(tree: ast.Module, file: str) -> Iterator[tuple[str, str]]:
-    """Each name that the module imports anywhere or defines as a class, with the dotted name that it stands for."""
-    own = module_name(file)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                yield (alias.asname, alias.name) if alias.asname else (first, first)
-        elif isinstance(node, ast.ImportFrom):
-            module = ".".join(filter(None, [_package(file, node.level), node.module]))
-            yield from ((alias.asname or alias.name, f"{module}.{alias.name}") for alias in node.names)
-    yield from ((node.name, f"{own}.{node.name}") for node in tree.body if isinstance(node, ast.ClassDef))
-
-
-def _package(file: str, level: int) -> str:
-    """The package from which a relative import with ``level`` dots starts; empty for an absolute one."""
-    folders = file.split("/")[:-1]
-    return ".".join(folders[: len(folders) - level + 1]) if level else ""
-
-
 def _tries(tree: ast.Module, line: int) -> list[Try | With | Function]:
     """The ``try`` and ``with`` statements whose body has ``line``, the innermost first, and last the function: what is
     around that is not in force while it runs."""
     found: list[Try | With | Function] = []
-    for node in _containing(tree, line):
+    for node in containing(tree, line):
         if isinstance(node, Scope):
             found = []
-        if isinstance(node, Try | With | Function) and _first_line(node.body[0]) <= line <= _last_line(node.body[-1]):
+        if isinstance(node, Try | With | Function) and first_line(node.body[0]) <= line <= last_line(node.body[-1]):
             found.insert(0, node)
     return found
 
 
-def _containing(tree: ast.Module, line: int) -> Iterator[ast.AST]:
-    """The nodes from the module down to the innermost whose lines ``line`` is among; of siblings the last."""
-    node: ast.AST | None = tree
-    while node is not None:
-        yield node
-        inside = [
-            child
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, Located) and _first_line(child) <= line <= _last_line(child)
-        ]
-        node = inside[-1] if inside else None
-
-
-Located = ast.stmt | ast.excepthandler | ast.match_case
-
-
-def _first_line(node: Located) -> int:
-    if isinstance(node, ast.match_case):
-        return node.pattern.lineno
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return node.lineno
-
-
-def _last_line(node: Located) -> int:
-    if isinstance(node, ast.match_case):
-        return _last_line(node.body[-1])
-    return node.end_lineno or node.lineno
-
-
-def _caught(node: Try | With | Function, module: _Module) -> Iterator[str]:
+def _caught(node: Try | With | Function, module: Module) -> Iterator[str]:
     """The dotted names of the classes that a ``try`` catches; a ``with``, by contextlib.suppress; or a decorator."""
     if isinstance(node, Function):
         for decorator in reversed(node.decorator_list):
@@ -278,7 +152,7 @@ def _caught(node: Try | With | Function, module: _Module) -> Iterator[str]:
         yield from _classes(expression, module)
 
 
-def _retried(decorator: ast.expr, module: _Module) -> Iterator[str]:
+def _retried(decorator: ast.expr, module: Module) -> Iterator[str]:
     """What among the arguments of a decorator's call is an exception class by its name.
 
     ``@retry(retry=retry_if_exception_type(psycopg.OperationalError))``, ``@on_exception(expo, (KafkaError, Timeout))``
@@ -298,14 +172,14 @@ def _is_error_by_name(name: str) -> bool:
     return last.endswith(("Error", "Exception", "Timeout", "Failure")) or of_errors or _is_builtin_error(name)
 
 
-def _suppressed(manager: ast.expr, module: _Module) -> list[ast.expr]:
+def _suppressed(manager: ast.expr, module: Module) -> list[ast.expr]:
     if not isinstance(manager, ast.Call):
         return []
-    function = [*_named(_dotted(manager.func), module)]
+    function = [*_named(dotted(manager.func), module)]
     return manager.args if function == ["contextlib.suppress"] else []
 
 
-def _classes(expression: ast.expr, module: _Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+def _classes(expression: ast.expr, module: Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
     """The dotted names of the classes that an except clause's expression stands for.
 
     ``seen`` are the names that have been followed to get here.
@@ -318,13 +192,13 @@ def _classes(expression: ast.expr, module: _Module, seen: frozenset[str] = froze
         case ast.Starred(value=value):
             parts = [value]
         case _:
-            yield from _named(_dotted(expression), module, seen)
+            yield from _named(dotted(expression), module, seen)
             return
     for part in parts:
         yield from _classes(part, module, seen)
 
 
-def _named(name: str, module: _Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+def _named(name: str, module: Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
     """The dotted names of the classes for which a name, or one with dots, stands in a module."""
     first, dot, rest = name.partition(".")
     own = f"{module.own}.{name}"
@@ -340,7 +214,7 @@ def _named(name: str, module: _Module, seen: frozenset[str] = frozenset()) -> It
 
 def _followed(dotted: str, root: Path, seen: frozenset[str]) -> Iterator[str]:
     """The classes behind a dotted name: those of a tuple or an alias in another module of the sink, else itself."""
-    place = _place(dotted, root)
+    place = place_of(dotted, root)
     if place is None or _is_own(place):
         yield dotted
     else:
@@ -348,36 +222,11 @@ def _followed(dotted: str, root: Path, seen: frozenset[str]) -> Iterator[str]:
         yield from _named(name, module, seen)
 
 
-def _is_own(place: _Place) -> bool:
+def _is_own(place: Place) -> bool:
     """Whether a module defines what a name in it says, as far as its text tells: it neither imports nor assigns it."""
     module, name = place
     first = name.partition(".")[0]
     return first not in module.assigned and module.names.get(first) in (None, f"{module.own}.{first}")
-
-
-def _place(dotted: str, root: Path) -> _Place | None:
-    """The module below ``root`` to which a dotted name leads, and what remains of the name there."""
-    parts = dotted.split(".")
-    for length in range(len(parts) - 1, 0, -1):
-        base = root.joinpath(*parts[:length])
-        for path in (base / "__init__.py", base.with_name(f"{base.name}.py")):
-            if path.is_file():
-                try:
-                    return _module(path, root), ".".join(parts[length:])
-                except (OSError, SyntaxError, ValueError):
-                    return None
-    return None
-
-
-def _dotted(expression: ast.expr) -> str:
-    """``psycopg.OperationalError``; empty for anything but names and attributes."""
-    match expression:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=value, attr=attribute):
-            inner = _dotted(value)
-            return f"{inner}.{attribute}" if inner else ""
-    return ""
 
 
 def _is_builtin_error(name: str, of: type[BaseException] | tuple[type[BaseException], ...] = BaseException) -> bool:
@@ -389,27 +238,3 @@ def _has(words: str, name: str) -> bool:
     """Whether a class's name has one of the words, which begin with a capital and end before one."""
     stem = re.sub("(Error|Exception)$", "", name)
     return re.search(f"({'|'.join(words.split())})(?![a-z])", stem) is not None
-
-
-def _executed(statement: ast.stmt) -> Iterable[ast.AST]:
-    """What runs when the statement's own line does: of a compound one, what stands before its colon."""
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return statement.decorator_list
-        case ast.If(test=test) | ast.While(test=test):
-            return [test]
-        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
-            return [iterated]
-        case ast.Match(subject=subject):
-            return [subject]
-        case ast.Try() | ast.TryStar():
-            return []
-    return [statement]
-
-
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of an expression that are executed with it: the body of a lambda is not."""
-    yield node
-    if not isinstance(node, ast.Lambda):
-        for child in ast.iter_child_nodes(node):
-            yield from _walk(child)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...faults import phases_of, required_steps
-from ...faults.handlers import begins_at, calls_at, errors_in, states_a_fact
+from ...faults.handlers import errors_in, states_a_fact
+from ...faults.statements import begins_at, calls_at
 from ..jobs import find_job, shape_with
 from ..session import EnvironmentOptions, Request, Session, refusal
 from ..sinks import find_sink

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onceproof.faults.handlers import calls_at, errors_at, errors_in, returns_at, says_undone, states_a_fact
+from onceproof.faults.handlers import errors_at, errors_in, says_undone, states_a_fact
+from onceproof.faults.statements import calls_at, returns_at
 
 SOURCE = """\
 import psycopg

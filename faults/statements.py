@@ -1,0 +1,183 @@
+"""Statements of a sink's modules, read from their text, of which the tree of each file is kept until it changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from .modules import module_name
+
+With = ast.With | ast.AsyncWith
+Located = ast.stmt | ast.excepthandler | ast.match_case
+
+
+def calls_at(path: Path, line: int) -> bool:
+    """Whether the statement that is executed at ``line`` calls anything; entering and leaving ``with`` is a call.
+
+    Of a compound statement that is what stands before its colon. Raises OSError or SyntaxError.
+    """
+    statement = statement_at(module_at(path, path.parent).tree, line)
+    if statement is None or isinstance(statement, With):
+        return statement is not None
+    return any(isinstance(node, ast.Call | ast.Await) for part in executed_of(statement) for node in walk(part))
+
+
+def begins_at(path: Path, line: int) -> bool:
+    """Whether a statement begins at ``line``, rather than goes on there. Raises OSError or SyntaxError."""
+    statement = statement_at(module_at(path, path.parent).tree, line)
+    return statement is not None and statement.lineno == line
+
+
+def returns_at(path: Path, line: int) -> bool:
+    """Whether the statement that is executed at ``line`` is a ``return``: a ``try`` around it is left with it, so that
+    what is raised after its call is seen there only if the call itself raises. Raises OSError or SyntaxError.
+    """
+    return isinstance(statement_at(module_at(path, path.parent).tree, line), ast.Return)
+
+
+def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
+    """The innermost statement to which ``line`` belongs."""
+    found: ast.stmt | None = None
+    for node in containing(tree, line):
+        if isinstance(node, ast.stmt):
+            found = node
+    return found
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to.
+
+    ``own`` is its own dotted name, from ``root``.
+    """
+
+    root: Path
+    own: str
+    tree: ast.Module
+    names: Mapping[str, str]
+    assigned: Mapping[str, ast.expr]
+
+
+Place = tuple[Module, str]
+"""A module, and a name in it."""
+
+
+def module_at(path: Path, root: Path) -> Module:
+    status = path.stat()
+    return _read(path, root, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, root: Path, changed: int, size: int) -> Module:
+    tree = ast.parse(path.read_bytes(), filename=str(path))
+    file = path.relative_to(root).as_posix()
+    return Module(root, module_name(file), tree, dict(_known_names(tree, file)), dict(_assigned(tree)))
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Each name that the module gives to an expression, also with an annotation, and the expression."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+
+
+def _known_names(tree: ast.Module, file: str) -> Iterator[tuple[str, str]]:
+    """Each name that the module imports anywhere or defines as a class, with the dotted name that it stands for."""
+    own = module_name(file)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                yield (alias.asname, alias.name) if alias.asname else (first, first)
+        elif isinstance(node, ast.ImportFrom):
+            module = ".".join(filter(None, [_package(file, node.level), node.module]))
+            yield from ((alias.asname or alias.name, f"{module}.{alias.name}") for alias in node.names)
+    yield from ((node.name, f"{own}.{node.name}") for node in tree.body if isinstance(node, ast.ClassDef))
+
+
+def _package(file: str, level: int) -> str:
+    """The package from which a relative import with ``level`` dots starts; empty for an absolute one."""
+    folders = file.split("/")[:-1]
+    return ".".join(folders[: len(folders) - level + 1]) if level else ""
+
+
+def containing(tree: ast.Module, line: int) -> Iterator[ast.AST]:
+    """The nodes from the module down to the innermost whose lines ``line`` is among; of siblings the last."""
+    node: ast.AST | None = tree
+    while node is not None:
+        yield node
+        inside = [
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, Located) and first_line(child) <= line <= last_line(child)
+        ]
+        node = inside[-1] if inside else None
+
+
+def first_line(node: Located) -> int:
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return node.lineno
+
+
+def last_line(node: Located) -> int:
+    if isinstance(node, ast.match_case):
+        return last_line(node.body[-1])
+    return node.end_lineno or node.lineno
+
+
+def place_of(dotted: str, root: Path) -> Place | None:
+    """The module below ``root`` to which a dotted name leads, and what remains of the name there."""
+    parts = dotted.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        base = root.joinpath(*parts[:length])
+        for path in (base / "__init__.py", base.with_name(f"{base.name}.py")):
+            if path.is_file():
+                try:
+                    return module_at(path, root), ".".join(parts[length:])
+                except (OSError, SyntaxError, ValueError):
+                    return None
+    return None
+
+
+def dotted(expression: ast.expr) -> str:
+    """``psycopg.OperationalError``; empty for anything but names and attributes."""
+    match expression:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attribute):
+            inner = dotted(value)
+            return f"{inner}.{attribute}" if inner else ""
+    return ""
+
+
+def executed_of(statement: ast.stmt) -> Iterable[ast.AST]:
+    """What runs when the statement's own line does: of a compound one, what stands before its colon."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return statement.decorator_list
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
+            return [iterated]
+        case ast.Match(subject=subject):
+            return [subject]
+        case ast.Try() | ast.TryStar():
+            return []
+    return [statement]
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression that are executed with it: the body of a lambda is not."""
+    yield node
+    if not isinstance(node, ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child)
