@@ -28,6 +28,10 @@ MARKS = {
 }
 
 
+def _what_follows(sweep: Sweep) -> list[str]:
+    return [f"{sweep.runs} runs follow, about {_duration(sweep.expected)}"] if sweep.runs else []
+
+
 class SweepReport:
     """Prints a line for each point as it is judged, and tables at the end. Each line begins with ``name``."""
 
@@ -48,17 +52,16 @@ class SweepReport:
         stored = f", {sweep.stored} of them done before" if sweep.stored else ""
         self._console.print(
             f"{self._name} reference: {coloured(Outcome(sweep.reference.verdict))} ({sweep.reference.seconds:.1f} s); "
-            f"{self._total} points{stored}; {sweep.runs} runs follow, about {_duration(sweep.expected)}",
+            f"{'; '.join([f'{self._total} points{stored}', *_what_follows(sweep)])}",
             highlight=False,
         )
 
     def _announce_more(self, sweep: Sweep) -> None:
         more, self._total, self._done = sweep.points - self._total, sweep.points, sweep.stored
-        self._console.print(
-            f"{self._name} {more} more points, from the trials until now; {sweep.runs} runs follow, about "
-            f"{_duration(sweep.expected)}",
-            highlight=False,
-        )
+        said = [f"{more} more points, from the trials until now"] if more else []
+        said += _what_follows(sweep)
+        if said:
+            self._console.print(f"{self._name} {'; '.join(said)}", highlight=False)
 
     def done(self, result: PointResult) -> None:
         self._done += 1

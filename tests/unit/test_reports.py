@@ -13,6 +13,7 @@ import pytest
 from onceproof.assertions import save, verdict_as_json
 from onceproof.harness import reports
 from onceproof.harness.certification.certificate import CERTIFICATE, Certificate, certificate_as_json, write_certificate
+from onceproof.harness.certification.certify import Sweep
 from onceproof.harness.cli import execute
 from onceproof.harness.console.sweep import SweepReport
 from onceproof.harness.console.trial import print_verdict
@@ -84,6 +85,17 @@ def test_the_text_is_what_a_command_prints(stored: StoredTrial, capsys: pytest.C
     SweepReport(Console(width=120)).summary(certificate())
     report = report_named("text")
     assert written(report, stored) + "\n" + written(report, certificate()) + "\n" == capsys.readouterr().out
+
+
+def test_a_part_of_a_sweep_is_announced_by_what_it_adds_and_by_what_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    report, reference = SweepReport(Console(width=120)), certificate().reference
+    for points, runs, stored in ((9, 0, 9), (9, 2, 9), (9, 0, 11), (12, 3, 11)):
+        report.announce(Sweep(reference, points, runs, stored, 60.0 * runs))
+    assert capsys.readouterr().out.splitlines() == [
+        "  reference: pass (1.0 s); 9 points, 9 of them done before",
+        "  2 runs follow, about 2.0 min",
+        "  3 more points, from the trials until now; 3 runs follow, about 3.0 min",
+    ]
 
 
 def test_the_json_is_the_verdict_with_its_directory_or_the_certificate(stored: StoredTrial) -> None:
