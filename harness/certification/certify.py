@@ -35,7 +35,7 @@ from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import chosen, select, space_of
-from .starts import Struck, later_starts, lines_of_starts, noting_starts
+from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, read_journal, traced
 from .unswept import unswept
@@ -124,9 +124,9 @@ class _Sweeping:
         asked = select(space, self.state.wanted.points)
         self.state = replace(self.state, space=space, asked=asked)
         if goes_on and self._run(asked.points, self._lanes):
-            restarted: list[Struck] = []
-            again = recoveries(question, noting_starts(_struck(self.state), restarted))
-            more = (*again, *later_starts(question, restarted))
+            crashes: list[Crash] = []
+            again = recoveries(question, noting_crashes(_struck(self.state), crashes))
+            more = (*again, *later_starts(question, crashes))
             self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
             if more:
                 self._run(more, self._lanes)

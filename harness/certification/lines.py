@@ -40,9 +40,13 @@ def lines(question: Question) -> Iterator[SweepPoint]:
 def facts(question: Question) -> Iterator[Gap]:
     """Exceptions that are caught at a line, and that state a fact which would not be true."""
     for role, batch in question.roles.items():
-        for line, callers in callers_by_line(executions(question.trace, batch)).items():
-            for error in caught(line, callers, question.code.facts):
-                yield Gap(line, format_action(Action("fail", None, {"error": error})), role, FACT)
+        yield from facts_at(executions(question.trace, batch), question.code, role)
+
+
+def facts_at(executions: Sequence[Event], code: Code, role: str) -> Iterator[Gap]:
+    for line, callers in callers_by_line(executions).items():
+        for error in caught(line, callers, code.facts):
+            yield Gap(line, format_action(Action("fail", None, {"error": error})), role, FACT)
 
 
 FACT = "it states a fact that would not be true"
@@ -59,7 +63,7 @@ def _first(code: Code, line: Line, where: Where) -> Iterator[tuple[Action, At]]:
     found = {role: caught(line, callers, code.errors) for role, callers in where.items()}
     errors = dict.fromkeys(error for of_role in found.values() for error in of_role)
     yield KILL, first
-    for action in _fails(code, line, list(errors)):
+    for action in fails(code, line, list(errors)):
         error = action.arguments.get("error")
         at = {role: of_role[error] for role, of_role in found.items() if error in of_role}
         yield action, at or first
@@ -79,7 +83,7 @@ def _last(
         yield KILL, last
         errors = {role: [*code.errors([line, *where[role][-1]])][:1] for role in last}
         error = next(iter(errors.values()))
-        yield _fails(code, line, error)[0], {role: nth for role, nth in last.items() if errors[role] == error}
+        yield fails(code, line, error)[0], {role: nth for role, nth in last.items() if errors[role] == error}
 
 
 def _killed(question: Question, batch: int) -> Mapping[Line, int] | None:
@@ -90,12 +94,13 @@ def _killed(question: Question, batch: int) -> Mapping[Line, int] | None:
 
 def _line_actions(code: Code, lines: Sequence[Line], *, everything: bool) -> list[Action]:
     """Kill, and each exception that the code around the line, and around those that called it, is ready for."""
-    fails = _fails(code, lines[0], code.errors(lines))
-    return [KILL, *(fails if everything else fails[:1])]
+    errors = fails(code, lines[0], code.errors(lines))
+    return [KILL, *(errors if everything else errors[:1])]
 
 
-def _fails(code: Code, line: Line, errors: Sequence[str]) -> list[Action]:
-    """Each exception before the line, and after a call of it, unless it says that the call came to nothing."""
+def fails(code: Code, line: Line, errors: Sequence[str]) -> list[Action]:
+    """Each exception before the line, and after a call of it, unless it says that the call came to nothing; without
+    any, a failure of no class in particular."""
     before = [Action("fail", None, {"error": error}) for error in errors] or [FAIL]
     late = [error for error in errors if not says_undone(error)] if code.calls(line) else []
     return [*before, *(Action("fail", None, {"error": error, "after": True}) for error in late)]

@@ -94,12 +94,14 @@ class Code:
 
     ``errors`` gives the exception classes that are caught where a line is executed that the others called, those of the
     innermost function first; those that state a fact about the data or the target are ``facts`` instead. ``calls``:
-    whether the line's statement calls something; ``begins``: whether it is the statement's first line.
+    whether the line's statement calls something; ``acts``: whether it may change something outside of its process;
+    ``begins``: whether it is the statement's first line.
     """
 
     errors: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
     facts: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
     calls: Callable[[Line], bool] = lambda line: False
+    acts: Callable[[Line], bool] = lambda line: False
     begins: Callable[[Line], bool] = lambda line: True
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...faults import phases_of, required_steps
+from ...faults.acts import acts_at
 from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
 from ..jobs import find_job, shape_with
@@ -57,6 +58,7 @@ def question_of(
             errors=lambda lines: caught(lines, False),
             facts=lambda lines: caught(lines, True),
             calls=lambda line: calls_at(sink.parent / line.file, line.line),
+            acts=lambda line: acts_at(sink.parent / line.file, line.line, sink.parent),
             begins=lambda line: begins_at(sink.parent / line.file, line.line),
         ),
     )

@@ -14,7 +14,7 @@ from operator import attrgetter
 from ...faults import Fault, Plan, Point, format_action, format_fault
 from .lines import line_point, new_ways
 from .points import KILL, Question, SweepPoint
-from .trace import Event, Line, Step, Way, executions, ways_to
+from .trace import Event, Line, Step, Way, around, executions, ways_to
 
 DETAIL = "after a fault at {step}"
 
@@ -69,13 +69,9 @@ def _known(question: Question) -> set[Way]:
 
 def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[list[Event], list[Event]]:
     """The lines that were executed in the batch up to the fault, and after it."""
-    text = format_fault(first)
-    place = next(
-        (index for index, event in enumerate(journal) if event["event"] == "fault.reached" and event["text"] == text),
-        len(journal),
-    )
     assert batch is not None  # a line is executed in one
-    return executions(journal[:place], batch), executions(journal[place:], batch)
+    before, after = around(format_fault(first), journal)
+    return executions(before, batch), executions(after, batch)
 
 
 def _planned(second: _Second) -> SweepPoint:

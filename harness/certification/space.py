@@ -15,7 +15,7 @@ from ..errors import UsageError
 from .crash_loops import crash_loops
 from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
-from .starts import starts
+from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .trace import Line, Step
 
@@ -27,7 +27,7 @@ def space_of(question: Question) -> Space:
     wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
-        wanted += [*crash_loops(question), *facts(question)]
+        wanted += [*crash_loops(question), *facts(question), *facts_of_starts(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

@@ -3,25 +3,31 @@ Spark calls of a data source to plan the query.
 
 A first start finds nothing, a later one what a crash has left: there a sink cleans up, takes over or starts afresh. So
 each is struck. Crashes differ only by what was done before them, so a point is a statement before which another one of
-the same start has called something.
+the same start may have changed something. An error that nothing catches ends the driver as well; those that are caught
+let the query start without what was to be done before it, and are points of their own.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
-from ...faults import Fault, Plan, Point, format_action, format_fault
-from .points import ANY_BATCH, CRASH, KILL, Question, SweepPoint
+from ...faults import Action, Fault, Plan, Point, format_action, format_fault
+from .callers import callers_by_line, caught
+from .lines import facts_at, fails
+from .points import ANY_BATCH, CRASH, KILL, Gap, Question, SweepPoint
 from .roles import MIDDLE
-from .trace import Event, Line, Step, line_of
+from .trace import Event, Line, Step, around, executions, line_of
 
 MAIN_THREAD = "MainThread"
 
-ABOUT_STARTS = frozenset({"driver.started", "fault.reached"})
-"""The events that tell the starts of a journal from each other, and those before a fault from those after it."""
-
 Struck = tuple[SweepPoint, Sequence[Event]]
 """A point with the journal of its trial."""
+
+Known = set[tuple[Line | None, str]]
+"""Statements of starts (None: the query's start), each with the action that strikes there."""
 
 FIRST = "at the first start"
 AGAIN = "at the start after a crash"
@@ -46,36 +52,64 @@ def lines_of_starts(journal: Iterable[Event]) -> frozenset[Line]:
 
 
 def starts(question: Question) -> Iterator[SweepPoint]:
-    """The driver dies in its first start, and in the one after the crash of a batch; each statement once, after the
-    middle batch if it runs there."""
+    """The driver dies, or an error is caught, in its first start, and in the one after the crash of a batch; each
+    statement once, after the middle batch if it runs there."""
     for start in starts_of(question.trace):
-        yield from (_point(_line(line, 1), None, FIRST) for line in _separated(question, start) if line)
+        yield from (_point(_line(line, 1), KILL, None, FIRST) for line in _separated(question, start) if line)
+        yield from (_point(_line(line, nth), error, None, FIRST) for line, nth, error in _caught(question, start))
     first, *later = starts_of(question.replay) or [[]]
-    known: set[Line | None] = set()
+    known: Known = set()
     crashes = zip(question.roles.items(), later, strict=False)
     for (_, batch), start in sorted(crashes, key=lambda crash: crash[0][0] != MIDDLE):
         crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
-        for line in _separated(question, start):
-            if line not in known:
-                known.add(line)
-                yield _point(_again(line, first), crash, AGAIN)
+        yield from _after(question, crash, first, start, known, AGAIN)
 
 
-def _again(line: Line | None, first: Sequence[Event]) -> Point:
-    """The first execution of the line that follows those of the first start; None: the query's start."""
+def facts_of_starts(question: Question) -> Iterator[Gap]:
+    """Exceptions that a start catches, and that state a fact which would not be true."""
+    for start in starts_of([*question.trace, *question.replay]):
+        yield from facts_at(start, question.code, ANY_BATCH)
+
+
+def _after(
+    question: Question,
+    crash: Fault,
+    first: Sequence[Event],
+    start: Sequence[Event],
+    known: Known,
+    detail: str,
+) -> Iterator[SweepPoint]:
+    """The points of a start after ``crash`` that are not ``known`` yet; ``first`` is the first start."""
+    found = [(line, 1, KILL) for line in _separated(question, start)] + [*_caught(question, start)]
+    for line, nth, action in found:
+        if (line, format_action(action)) not in known:
+            known.add((line, format_action(action)))
+            yield _point(_again(line, nth, first), action, crash, detail)
+
+
+def _caught(question: Question, start: Sequence[Event]) -> Iterator[tuple[Line, int, Action]]:
+    """Each exception that the code of a start catches, at the first execution of the line at which it does."""
+    for line, callers in callers_by_line(start).items():
+        errors = caught(line, callers, question.code.errors)
+        for action in fails(question.code, line, [*errors]) if errors else ():
+            yield line, errors[str(action.arguments["error"])], action
+
+
+def _again(line: Line | None, nth: int, first: Sequence[Event]) -> Point:
+    """The nth execution of the line that follows those of the first start; None: the query's start."""
     if line is None:
         return Point("query.start", "before", {}, 2)
-    return _line(line, 1 + sum(line_of(event) == line for event in first))
+    return _line(line, nth + Counter(map(line_of, first))[line])
 
 
 def _line(line: Line, nth: int) -> Point:
     return Point("line", None, {"file": line.file, "line": line.line, "when": "start"}, nth)
 
 
-def _point(at: Point, before: Fault | None, detail: str) -> SweepPoint:
+def _point(at: Point, action: Action, before: Fault | None, detail: str) -> SweepPoint:
     """A place outside of every batch, after the fault ``before``."""
-    plan = Plan((*([before] if before else []), Fault(at, (KILL,))))
-    return SweepPoint(_place(at), format_action(KILL), ANY_BATCH, None, plan, detail, alone=True)
+    plan = Plan((*([before] if before else []), Fault(at, (action,))))
+    return SweepPoint(_place(at), format_action(action), ANY_BATCH, None, plan, detail, alone=True)
 
 
 def _place(at: Point) -> Step | Line:
@@ -84,45 +118,61 @@ def _place(at: Point) -> Step | Line:
     return Step(at.phase, at.edge or "")
 
 
-def noting_starts(struck: Iterable[Struck], noted: list[Struck]) -> Iterator[Struck]:
+@dataclass(frozen=True)
+class Crash:
+    """A driver's death at a line of a batch. ``first`` is what the first start ran, ``again`` what the one after the
+    death ran; ``recovery`` are the lines that were executed from then on, there and in the batch; ``done`` is how many
+    the batch had executed before."""
+
+    point: SweepPoint
+    first: Sequence[Event]
+    again: Sequence[Event]
+    recovery: frozenset[Line]
+    done: int
+
+
+def noting_crashes(struck: Iterable[Struck], noted: list[Crash]) -> Iterator[Struck]:
     """``struck`` as it is; what :func:`later_starts` needs of it is noted, so that no journal has to be read twice."""
     for point, journal in struck:
-        noted.append((point, [event for event in journal if event["event"] in ABOUT_STARTS or "when" in event]))
+        if point.plan.faults[0].actions == (KILL,):
+            noted.append(_crash(point, journal))
         yield point, journal
 
 
-def later_starts(question: Question, struck: Iterable[Struck]) -> Iterator[SweepPoint]:
-    """The same for statements that only the starts after other crashes run: what cleans up a batch that is half
-    written. ``struck``: points with the journals of their trials."""
-    known: set[Line | None] = {*lines_of_starts(question.trace), *lines_of_starts(question.replay), None}
-    for point, journal in struck:
-        if point.plan.faults[0].actions != (KILL,):
-            continue
-        first, after = _around(point.plan.faults[0], journal)
-        for line in _separated(question, after):
-            if line not in known:
-                known.add(line)
-                yield _point(_again(line, first), point.plan.faults[0], LATER.format(step=point.step))
+def _crash(point: SweepPoint, journal: Sequence[Event]) -> Crash:
+    before, after = around(format_fault(point.plan.faults[0]), journal)
+    assert point.batch is not None  # a line that shows a recovery is executed in one
+    again = next(iter(starts_of(after)), [])
+    recovery = frozenset(map(line_of, [*again, *executions(after, point.batch)]))
+    return Crash(point, starts_of(before)[0], again, recovery, len(executions(before, point.batch)))
 
 
-def _around(fault: Fault, journal: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """The first start, and the one after the fault: in a plan of its own, that is the second."""
-    text = format_fault(fault)
-    reached = (at for at, event in enumerate(journal) if event["event"] == "fault.reached" and event["text"] == text)
-    later = starts_of(journal[next(reached, len(journal)) :])
-    return starts_of(journal)[0], later[0] if later else []
+def later_starts(question: Question, crashes: Iterable[Crash]) -> Iterator[SweepPoint]:
+    """The same for the starts after a batch that is half written: what they find there, no other start does.
+
+    How far a batch was written shows in the lines that its recovery runs. Of the crashes with the same recovery those
+    with the least and with the most done before them stand for all.
+    """
+    alike: dict[frozenset[Line], list[Crash]] = {}
+    for crash in crashes:
+        alike.setdefault(crash.recovery, []).append(crash)
+    for group in alike.values():
+        least, most = min(group, key=attrgetter("done")), max(group, key=attrgetter("done"))
+        for crash in [least] if least is most else [least, most]:
+            fault, detail = crash.point.plan.faults[0], LATER.format(step=crash.point.step)
+            yield from _after(question, fault, crash.first, crash.again, set(), detail)
 
 
 def _separated(question: Question, start: Sequence[Event]) -> Iterator[Line | None]:
-    """The statements of a start before which something was called that is not before the one above, at their first
+    """The statements of a start before which something was done that is not before the one above, at their first
     execution; None for the query's start, if it is one of several."""
-    called = several = False
+    acted = several = False
     known: set[Line] = set()
     for line in map(line_of, start):
-        if called and line not in known and question.code.begins(line):
-            called, several = False, True
+        if acted and line not in known and question.code.begins(line):
+            acted, several = False, True
             yield line
         known.add(line)
-        called = called or question.code.calls(line)
-    if called and several:
+        acted = acted or question.code.acts(line)
+    if acted and several:
         yield None

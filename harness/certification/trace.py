@@ -130,6 +130,13 @@ def phases_in(trace: Sequence[Event]) -> frozenset[tuple[str, str | None]]:
     )
 
 
+def around(fault: str, journal: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
+    """The journal up to the moment at which a fault, given by its text, was reached, and from there on."""
+    reached = (at for at, event in enumerate(journal) if event["event"] == "fault.reached" and event["text"] == fault)
+    place = next(reached, len(journal))
+    return journal[:place], journal[place:]
+
+
 def lines_in(trace: Sequence[Event]) -> frozenset[Line]:
     """The lines of the sink's code that were executed in any batch."""
     return frozenset(

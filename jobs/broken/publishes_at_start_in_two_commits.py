@@ -43,12 +43,10 @@ def prepare(target: SimpleNamespace) -> None:
 
 def attach(stream: DataStreamWriter, target: SimpleNamespace) -> DataStreamWriter:
     with psycopg.connect(target.postgres) as connection:
-        staged = connection.execute("SELECT count(*) FROM staging").fetchone()
-        if staged is not None and staged[0]:
-            connection.execute(RECORD)
-            connection.execute(PUBLISH)
-            connection.commit()
-            connection.execute("DELETE FROM staging")
+        connection.execute(RECORD)
+        connection.execute(PUBLISH)
+        connection.commit()
+        connection.execute("DELETE FROM staging")
     return stream.foreachBatch(partial(write, target=target))
 
 

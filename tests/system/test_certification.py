@@ -30,6 +30,8 @@ FOUND = {
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
     "notes_progress_apart": ("line *:{cursor.execute(NOTE}", "duplicated"),
     "quarantines_the_third_try": ("task.run:after", "lost"),
+    "publishes_at_start_in_two_commits": ("line *:{cursor.execute(RECORD)}", "duplicated"),
+    "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
     "forgets_before_it_cleans": ("line *:{connection.execute(END, batch)}", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""

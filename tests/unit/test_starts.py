@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from onceproof.faults import Plan, parse
 from onceproof.harness.certification.points import Code, Question, SweepPoint
 from onceproof.harness.certification.recoveries import shows_a_recovery
-from onceproof.harness.certification.starts import later_starts, lines_of_starts, starts
+from onceproof.harness.certification.space import space_of
+from onceproof.harness.certification.starts import (
+    Crash,
+    Struck,
+    later_starts,
+    lines_of_starts,
+    noting_crashes,
+    starts,
+)
 from onceproof.harness.certification.trace import Line
 
 STARTED = {"event": "driver.started"}
 CRASH = "batch.commit:before[batch=1] -> kill(driver)"
-HALF_WRITTEN = "line[s.py:9][batch=1]#1 -> kill(driver)"
 
 
 def ran(*lines: int, **more: Any) -> list[dict[str, Any]]:
@@ -25,10 +33,16 @@ def ran(*lines: int, **more: Any) -> list[dict[str, Any]]:
 def question(
     trace: Sequence[dict[str, Any]],
     replay: Sequence[dict[str, Any]] = (),
-    calls: Sequence[int] = range(1, 99),
+    acts: Sequence[int] = range(1, 99),
     roles: Mapping[str, int] = {"middle": 1},
+    caught: Mapping[int, str] = {},
 ) -> Question:
-    code = Code(calls=lambda line: line.line in calls, begins=lambda line: line.line != 5)
+    """``caught``: what is caught at a line."""
+    code = Code(
+        acts=lambda line: line.line in acts,
+        begins=lambda line: line.line != 5,
+        errors=lambda lines: [caught[lines[0].line]] if lines[0].line in caught else [],
+    )
     return Question(trace=trace, replay=replay, roles=roles, refusal=lambda plan: None, code=code)
 
 
@@ -36,8 +50,8 @@ def texts(found: Question) -> list[str]:
     return [point.text for point in starts(found)]
 
 
-def test_a_statement_is_struck_where_another_one_has_called_something_before_it() -> None:
-    assert texts(question(ran(2, 3, 4, 6), calls=(2, 4))) == [
+def test_a_statement_is_struck_where_another_one_may_have_changed_something_before_it() -> None:
+    assert texts(question(ran(2, 3, 4, 6), acts=(2, 4))) == [
         "line[s.py:3][when=start]#1 -> kill(driver)",
         "line[s.py:6][when=start]#1 -> kill(driver)",
     ]
@@ -69,22 +83,63 @@ def test_a_start_after_the_middle_batch_stands_for_those_after_the_others() -> N
     ]
 
 
-def test_what_only_the_start_after_a_half_written_batch_runs_is_struck_there() -> None:
-    same = ran(2, 3)
-    asked = question(same, [*same, *same])
-    point = SweepPoint(Line("s.py", 9), "kill(driver)", "middle", 1, parse(HALF_WRITTEN))
-    reached = {"event": "fault.reached", "text": HALF_WRITTEN}
-    found = later_starts(asked, [(point, [*same, *ran(2, 3), reached, *ran(2, 3, 7, 8)])] * 2)
-    assert [one.text for one in found] == [
-        f"{HALF_WRITTEN}; line[s.py:{line}][when=start]#1 -> kill(driver)" for line in (7, 8)
+def died_at(line: int, *again: int, batch: Sequence[int] = ()) -> Struck:
+    """The trial of a driver's death before a line of batch 1: what the next start ran, and the batch after it."""
+    plan = f"line[s.py:{line}][batch=1]#1 -> kill(driver)"
+    inside = {"event": "point", "phase": "line", "file": "s.py", "batch": 1}
+    before = [{**inside, "line": number} for number in range(9, line + 1)]
+    after = [{**inside, "line": number} for number in batch]
+    journal = [*ran(2, 3), *before, {"event": "fault.reached", "text": plan}, *ran(2, 3, *again), *after]
+    return SweepPoint(Line("s.py", line), "kill(driver)", "middle", 1, parse(plan)), journal
+
+
+def later(asked: Question, *struck: Struck) -> list[str]:
+    noted: list[Crash] = []
+    assert list(noting_crashes(struck, noted)) == list(struck)
+    return [point.text for point in later_starts(asked, noted)]
+
+
+def test_the_start_after_a_half_written_batch_is_struck_at_each_of_its_statements() -> None:
+    crash = "line[s.py:9][batch=1]#1 -> kill(driver)"
+    assert later(question(ran(2, 3)), died_at(9, 7)) == [
+        f"{crash}; line[s.py:3][when=start]#2 -> kill(driver)",
+        f"{crash}; line[s.py:7][when=start]#1 -> kill(driver)",
+        f"{crash}; query.start:before#2 -> kill(driver)",
+    ]
+
+
+def test_of_crashes_with_the_same_recovery_those_with_the_least_and_the_most_done_stand_for_all() -> None:
+    written_anew = [died_at(line, batch=(9, 10, 11)) for line in (10, 9, 11)]
+    skipped = [died_at(line, batch=(9,)) for line in (14, 12, 13)]
+    found = later(question(ran(2, 3)), *written_anew, *skipped)
+    assert [text.partition("; ")[0] for text in found if ":3]" in text] == [
+        f"line[s.py:{line}][batch=1]#1 -> kill(driver)" for line in (9, 11, 12, 14)
     ]
 
 
 def test_an_error_starts_no_driver_of_its_own_and_shows_no_start() -> None:
-    text = HALF_WRITTEN.replace("kill(driver)", "fail")
-    point = SweepPoint(Line("s.py", 9), "fail", "middle", 1, parse(text))
-    journal = [*ran(2), {"event": "fault.reached", "text": text}, *ran(2, 7)]
-    assert list(later_starts(question(ran(2)), [(point, journal)])) == []
+    point, journal = died_at(9)
+    error = SweepPoint(point.at, "fail", "middle", 1, parse("line[s.py:9][batch=1]#1 -> fail"))
+    assert later(question(ran(2, 3)), (error, journal)) == []
+
+
+def test_an_error_that_a_start_catches_is_raised_there_in_each_start() -> None:
+    error = "fail(error=psycopg.OperationalError)"
+    asked = question(ran(2, 3), [*ran(2, 3), *ran(2, 3)], acts=(), caught={3: "psycopg.OperationalError"})
+    assert [*texts(asked), *later(asked, died_at(9))] == [
+        f"line[s.py:3][when=start]#1 -> {error}",
+        f"{CRASH}; line[s.py:3][when=start]#2 -> {error}",
+        f"line[s.py:9][batch=1]#1 -> kill(driver); line[s.py:3][when=start]#2 -> {error}",
+    ]
+
+
+def test_an_error_that_would_state_what_is_not_true_is_no_point_and_is_named() -> None:
+    code = Code(facts=lambda lines: ["KeyError"] if lines[0].line == 3 else [])
+    found = space_of(replace(question(ran(2, 3), [*ran(2, 3)] * 2), code=code))
+    assert [(gap.step, gap.action, gap.role) for gap in found.impossible] == [
+        ("line s.py:3", "fail(error=KeyError)", "any")
+    ]
+    assert not [point for point in found.points if point.action.startswith("fail")]
 
 
 def test_threads_of_the_sink_are_no_part_of_a_start() -> None:
