@@ -9,7 +9,7 @@ import ast
 import builtins
 from pathlib import Path
 
-from .statements import Module, With, dotted, executed_of, module_at, place_of, statement_at, walk
+from .statements import Module, With, dotted_name, executed_of, module_at, place_of, statement_at, walk
 
 ACTING_BUILTINS = frozenset({"open", "exec", "eval", "compile", "__import__", "input", "breakpoint"})
 HARMLESS_MODULES = """
@@ -48,7 +48,7 @@ def _acts(node: ast.AST, module: Module) -> bool:
 
 
 def _is_harmless(function: ast.expr, module: Module) -> bool:
-    name = dotted(function)
+    name = dotted_name(function)
     if name and (_is_own(name, module) or _meaning(name, module).rpartition(".")[0] in HARMLESS_MODULES.split()):
         return True
     if isinstance(function, ast.Attribute):
@@ -58,7 +58,7 @@ def _is_harmless(function: ast.expr, module: Module) -> bool:
 
 def _is_of_contextlib(manager: ast.expr, module: Module) -> bool:
     """``suppress(...)``, ``nullcontext()``."""
-    return isinstance(manager, ast.Call) and _meaning(dotted(manager.func), module).startswith("contextlib.")
+    return isinstance(manager, ast.Call) and _meaning(dotted_name(manager.func), module).startswith("contextlib.")
 
 
 def _meaning(name: str, module: Module) -> str:
@@ -69,8 +69,4 @@ def _meaning(name: str, module: Module) -> str:
 
 def _is_own(name: str, module: Module) -> bool:
     """Whether a function or class is defined by the module, or by another one below the root."""
-    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    if any(isinstance(node, defined) and node.name == name for node in ast.walk(module.tree)):
-        return True
-    meaning = _meaning(name, module)
-    return bool(meaning) and place_of(meaning, module.root) is not None
+    return name in module.defined or place_of(_meaning(name, module), module.root) is not None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .statements import Module, Place, With, containing, dotted, first_line, last_line, module_at, place_of
+from .statements import Module, Place, With, containing, dotted_name, first_line, last_line, module_at, place_of
 
 Try = ast.Try | ast.TryStar
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -175,7 +175,7 @@ def _is_error_by_name(name: str) -> bool:
 def _suppressed(manager: ast.expr, module: Module) -> list[ast.expr]:
     if not isinstance(manager, ast.Call):
         return []
-    function = [*_named(dotted(manager.func), module)]
+    function = [*_named(dotted_name(manager.func), module)]
     return manager.args if function == ["contextlib.suppress"] else []
 
 
@@ -192,7 +192,7 @@ def _classes(expression: ast.expr, module: Module, seen: frozenset[str] = frozen
         case ast.Starred(value=value):
             parts = [value]
         case _:
-            yield from _named(dotted(expression), module, seen)
+            yield from _named(dotted_name(expression), module, seen)
             return
     for part in parts:
         yield from _classes(part, module, seen)

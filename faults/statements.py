@@ -51,7 +51,7 @@ def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
 class Module:
     """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to.
 
-    ``own`` is its own dotted name, from ``root``.
+    ``own`` is its own dotted name, from ``root``; ``defined`` are its functions and classes, wherever they stand in it.
     """
 
     root: Path
@@ -59,6 +59,7 @@ class Module:
     tree: ast.Module
     names: Mapping[str, str]
     assigned: Mapping[str, ast.expr]
+    defined: frozenset[str]
 
 
 Place = tuple[Module, str]
@@ -74,7 +75,14 @@ def module_at(path: Path, root: Path) -> Module:
 def _read(path: Path, root: Path, changed: int, size: int) -> Module:
     tree = ast.parse(path.read_bytes(), filename=str(path))
     file = path.relative_to(root).as_posix()
-    return Module(root, module_name(file), tree, dict(_known_names(tree, file)), dict(_assigned(tree)))
+    known, assigned = dict(_known_names(tree, file)), dict(_assigned(tree))
+    return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
 
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
@@ -148,13 +156,13 @@ def place_of(dotted: str, root: Path) -> Place | None:
     return None
 
 
-def dotted(expression: ast.expr) -> str:
+def dotted_name(expression: ast.expr) -> str:
     """``psycopg.OperationalError``; empty for anything but names and attributes."""
     match expression:
         case ast.Name(id=name):
             return name
         case ast.Attribute(value=value, attr=attribute):
-            inner = dotted(value)
+            inner = dotted_name(value)
             return f"{inner}.{attribute}" if inner else ""
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...faults import Fault, Plan, Point, format_action
+from ...faults import Fault, Plan, format_action
 from .points import KILL, Question, SweepPoint, selector
 from .roles import MIDDLE
 from .steps import shown
@@ -27,11 +27,8 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
     seen = executed(question.trace, batch)
     for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
-            at = _of_one_task(selector(step, batch)) if step.stage is not None else selector(step, batch)
+            at = selector(step, batch)
+            if step.stage is not None:  # one task: the second report is the second run's, and not another task's
+                at = replace(at, where={**at.where, "partition": 0})
             plan = Plan(tuple(Fault(replace(at, nth=nth), (KILL,)) for nth in range(1, CRASHES + 1)))
             yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)
-
-
-def _of_one_task(at: Point) -> Point:
-    """The task of partition 0, so that the second report is that of the second run and not of the next task."""
-    return replace(at, where={**at.where, "partition": 0})

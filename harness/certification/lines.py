@@ -44,6 +44,7 @@ def facts(question: Question) -> Iterator[Gap]:
 
 
 def facts_at(executions: Sequence[Event], code: Code, role: str) -> Iterator[Gap]:
+    """Those of executions of lines, in the batch of a role."""
     for line, callers in callers_by_line(executions).items():
         for error in caught(line, callers, code.facts):
             yield Gap(line, format_action(Action("fail", None, {"error": error})), role, FACT)

@@ -67,7 +67,7 @@ def starts(question: Question) -> Iterator[SweepPoint]:
 
 def facts_of_starts(question: Question) -> Iterator[Gap]:
     """Exceptions that a start catches, and that state a fact which would not be true."""
-    for start in starts_of([*question.trace, *question.replay]):
+    for start in (*starts_of(question.trace), *starts_of(question.replay)):
         yield from facts_at(start, question.code, ANY_BATCH)
 
 

@@ -50,9 +50,10 @@ class SweepReport:
             return
         self._total, self._done = sweep.points, sweep.stored
         stored = f", {sweep.stored} of them done before" if sweep.stored else ""
+        said = "; ".join([f"{self._total} points{stored}", *_what_follows(sweep)])
         self._console.print(
             f"{self._name} reference: {coloured(Outcome(sweep.reference.verdict))} ({sweep.reference.seconds:.1f} s); "
-            f"{'; '.join([f'{self._total} points{stored}', *_what_follows(sweep)])}",
+            f"{said}",
             highlight=False,
         )
 
