@@ -11,12 +11,14 @@ from pathlib import Path
 
 from .statements import Module, With, dotted_name, executed_of, module_at, place_of, statement_at, walk
 
-ACTING_BUILTINS = frozenset({"open", "exec", "eval", "compile", "__import__", "input", "breakpoint"})
-HARMLESS_MODULES = """
-    pyspark.sql.functions pyspark.sql.types pyspark.sql.SparkSession contextlib collections copy dataclasses datetime
-    functools hashlib itertools math operator re types typing uuid
+ACTING_BUILTINS = frozenset({"open", "exec", "eval", "compile", "__import__", "input", "breakpoint", "map", "filter"})
+"""Those that reach out, and those that call whatever they are given."""
+HARMLESS_FUNCTIONS = """
+    pyspark.sql.functions pyspark.sql.types pyspark.sql.SparkSession collections copy dataclasses datetime
+    functools.partial hashlib math operator re types typing uuid
 """
-"""Modules, and a class, whose functions change nothing outside."""
+"""Functions that change nothing outside, and modules and a class of which that holds for all of them."""
+HARMLESS_MANAGERS = ("contextlib.suppress", "contextlib.nullcontext")
 HARMLESS_METHODS = """
     strip lstrip rstrip lower upper removeprefix removesuffix startswith endswith split rsplit partition rpartition join
     format encode decode get items keys values dumps loads fetchone fetchall with_name joinpath exists is_file is_dir
@@ -39,7 +41,7 @@ def acts_at(path: Path, line: int, root: Path) -> bool:
     if statement is None:
         return False
     if isinstance(statement, With):
-        return not all(_is_of_contextlib(item.context_expr, module) for item in statement.items)
+        return not all(_is_harmless_manager(item.context_expr, module) for item in statement.items)
     return any(_acts(node, module) for part in executed_of(statement) for node in walk(part))
 
 
@@ -49,24 +51,21 @@ def _acts(node: ast.AST, module: Module) -> bool:
 
 def _is_harmless(function: ast.expr, module: Module) -> bool:
     name = dotted_name(function)
-    if name and (_is_own(name, module) or _meaning(name, module).rpartition(".")[0] in HARMLESS_MODULES.split()):
+    meaning = _meaning(name, module)
+    if name in module.defined or place_of(meaning, module.root) is not None:  # the sink's own
+        return True
+    if meaning and not {meaning, meaning.rpartition(".")[0]}.isdisjoint(HARMLESS_FUNCTIONS.split()):
         return True
     if isinstance(function, ast.Attribute):
         return function.attr in HARMLESS_METHODS.split()
     return name in vars(builtins) and name not in ACTING_BUILTINS
 
 
-def _is_of_contextlib(manager: ast.expr, module: Module) -> bool:
-    """``suppress(...)``, ``nullcontext()``."""
-    return isinstance(manager, ast.Call) and _meaning(dotted_name(manager.func), module).startswith("contextlib.")
+def _is_harmless_manager(manager: ast.expr, module: Module) -> bool:
+    return isinstance(manager, ast.Call) and _meaning(dotted_name(manager.func), module) in HARMLESS_MANAGERS
 
 
 def _meaning(name: str, module: Module) -> str:
     """The dotted name for which a name stands by the module's imports; empty if by none."""
     first, dot, rest = name.partition(".")
     return module.names[first] + dot + rest if first in module.names else ""
-
-
-def _is_own(name: str, module: Module) -> bool:
-    """Whether a function or class is defined by the module, or by another one below the root."""
-    return name in module.defined or place_of(_meaning(name, module), module.root) is not None

@@ -31,6 +31,7 @@ HARMLESS = (
     "team.writer.publish(target)",
     "later = lambda: redis.Redis().flushdb()",
     "known = {**target.columns}",
+    "rows = df.filter(col('id') > 2)",
     "if len(known) > 2:\n    redis.Redis().flushdb()",
     "with contextlib.suppress(KeyError):\n    connection.commit()",
 )
@@ -45,6 +46,8 @@ ACTING = (
     "with psycopg.connect(target.postgres) as connection:\n    ...",
     "with own(target) as connection:\n    ...",
     "path.replace(final)",
+    "list(map(connection.execute, STATEMENTS))",
+    "with contextlib.ExitStack() as stack:\n    ...",
     "if connection.execute(CLAIM).rowcount:\n    ...",
 )
 
