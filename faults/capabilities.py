@@ -67,6 +67,9 @@ class Thread(Protocol):
     def fail(self, order: Mapping[str, Any] | None = None) -> None:
         """The thread will raise when it is let go: what ``order`` says (Python), or a RuntimeException (JVM)."""
 
+    def drop(self) -> None:
+        """The connection that is stopped will be cut instead of going on."""
+
 
 @dataclass(frozen=True)
 class Scene:

@@ -14,6 +14,7 @@ from ..additions import declared_in
 from ..plans import Action, Edge, Fault, Value
 from . import actions, phases
 from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
+from .protocols import PROTOCOLS
 from .shape import UNKNOWN, SinkShape, lines_of, shape_of
 
 __all__ = [
@@ -84,6 +85,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "kafka-transactions": shape.kafka_transactions,
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,
+        "services": shape.services is None or bool(shape.services & set(PROTOCOLS)),
     }
     return shape.execution in phase.executions and (shape.unknown or having[phase.sinks])
 
@@ -149,6 +151,6 @@ def example_of(phase: Phase) -> str:
     """How a point of ``phase`` is written."""
     if phase.name == "line":
         return "line[my_sink.py:42][batch=1]"
-    samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit"}
+    samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit", "kind": "kind=COMMIT"}
     chosen = [samples[parameter.name] for parameter in phase.selectors if parameter.name in samples]
     return f"{phase.name}:{phase.edges[-1]}" + (f"[{', '.join(chosen)}]" if chosen else "")

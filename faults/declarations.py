@@ -14,8 +14,8 @@ from ..plans import Action, Edge, Value
 from ..requirements import Requirement
 from .capabilities import Scene
 
-ProcessKind = Literal["driver", "executor", "broker", "python"]
-Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful"]
+ProcessKind = Literal["driver", "executor", "broker", "python", "connection"]
+Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful", "services"]
 Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
@@ -24,8 +24,12 @@ PROCESS_KINDS: dict[ProcessKind, str] = {
     "executor": "executor JVM",
     "broker": "broker",
     "python": "Python",
+    "connection": "connection to a service",
 }
-"""The process whose thread is stopped at a phase; ``python`` is the sink's own code on the driver's machine."""
+"""The process whose thread is stopped at a phase; ``python`` is the sink's own code on the driver's machine. A
+connection is stopped by the proxy that it passes: the process at its other end waits for the answer."""
+
+EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
 SINKS: dict[Sinks, str] = {
     "every": "every sink",
@@ -33,6 +37,7 @@ SINKS: dict[Sinks, str] = {
     "kafka-transactions": "sinks with Kafka transactions",
     "python": "sinks whose Python code runs in a batch",
     "stateful": "jobs that keep state",
+    "services": "sinks whose target is a service that a proxy can pass on to",
 }
 
 
@@ -66,7 +71,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     required: bool = False
     default: Value | None = None
-    stopped_in: tuple[ProcessKind, ...] = ("driver", "executor", "broker", "python")
+    stopped_in: tuple[ProcessKind, ...] = EVERYWHERE
     elsewhere: str = ""
 
 
@@ -137,7 +142,7 @@ class ActionSpec:
     arguments: tuple[Parameter, ...] = ()
     positional: str | None = None
     exactly_one: tuple[str, ...] = ()
-    stopped_in: tuple[ProcessKind, ...] = ("driver", "executor", "broker", "python")
+    stopped_in: tuple[ProcessKind, ...] = EVERYWHERE
     moment: bool = True
     follows: str | None = None
     same_fault: bool = False

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from ..plans import Action, ActionReference, Fault, Moment, Plan
 from .capabilities import Actuator, InjectionError, Scene
@@ -28,7 +28,7 @@ from .catalogue import action_named, restart_delay
 from .declarations import ActionSpec
 from .matching import Counter
 from .printing import format_action, format_fault, format_point
-from .rendezvous import FAIL, GO_ON, Rendezvous
+from .rendezvous import DROP, FAIL, GO_ON, Rendezvous
 from .report import Batches, Message, Stages, process_of, to_point
 
 Record = Callable[[str, Mapping[str, Any]], None]
@@ -76,8 +76,8 @@ class _Awaited:
     given_up: bool = False
 
 
-_Thrower = tuple[str, ...]
-"""The process, thread, file and line of a line that raises."""
+_Stopped = tuple[str, ...]
+"""The process and thread of what acts on an order, and the file and line of a line that raises."""
 
 
 @dataclass
@@ -92,12 +92,12 @@ class _Answer:
 class _ParkedThread:
     """The thread that waits for its answer, as one action has it; implements :class:`.capabilities.Thread`.
 
-    ``told_to_raise``: what the action ordered it to do is confirmed by the probe that does it.
+    ``told_to_act``: what the action ordered it to do is confirmed by the probe that does it.
     """
 
     closing: threading.Event
     answer: _Answer
-    told_to_raise: bool = False
+    told_to_act: bool = False
 
     def keep(self, seconds: float) -> None:
         if self.closing.wait(seconds):
@@ -110,7 +110,11 @@ class _ParkedThread:
         if self.answer.ordered:
             raise InjectionError("the line is to raise already: it can raise one exception, not two")
         self.answer.text = FAIL + json.dumps(order).encode() + b"\n"
-        self.answer.ordered = self.told_to_raise = True
+        self.answer.ordered = self.told_to_act = True
+
+    def drop(self) -> None:
+        self.answer.text = DROP
+        self.told_to_act = True
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ class Injector:
         self._hold_wait = hold_wait
         self._armed = tuple(_arm(index, fault) for index, fault in enumerate(plan.faults))
         self._awaited: list[_Awaited] = []
-        self._raising: dict[_Thrower, _Step] = {}
+        self._orders: dict[_Stopped, _Step] = {}
         self._batches = Batches()
         self._stages = Stages()
         self._lock = threading.RLock()
@@ -279,32 +283,46 @@ class Injector:
 
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
-        ``probe.not_raised``: what became of a ``fail`` at a line."""
-        kept = ("role", "error", "phase", "file", "line", "outside")
+        ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``: of a ``drop`` at a connection."""
+        kept = ("role", "error", "phase", "file", "line", "outside", "service", "kind", "edge")
         shown = {name: value for name, value in fields.items() if name in kept}
         with self._lock:
             self._record(event, {**shown, "process": process_of(fields)})
-            thrower = _thrower({**fields, "process": process_of(fields)})
-            ordered = self._raising.pop(thrower, None) if event in ("probe.raised", "probe.not_raised") else None
+            stopped = _stopped({**fields, "process": process_of(fields)})
+            ordered = self._orders.pop(stopped, None) if event in self._OUTCOMES else None
         if ordered is not None:
-            self._raised(event, fields, ordered)
+            self._OUTCOMES[event](self, fields, ordered)
 
-    def _raised(self, event: str, fields: Mapping[str, Any], step: _Step) -> None:
+    def _raised(self, fields: Mapping[str, Any], step: _Step) -> None:
         """An exception at a line is confirmed by the probe that raised it."""
-        armed, point, error = step.armed, step.scene.point, fields.get("error")
-        place = f"{point.get('file')}:{point.get('line')}"
-        if event == "probe.raised":
-            outside = ", outside of the try around it" if fields.get("outside") else ""
-            self._confirmed(step, f"line {place} raised {error}{outside}")
-            if armed.status.error is None and not self._has_to_raise(armed):
-                self._over(armed, confirmed=True)
-        else:
-            self._failed(step, InjectionError(f"line {place} raised {error} itself: it has not been executed"))
+        outside = ", outside of the try around it" if fields.get("outside") else ""
+        self._done(step, f"line {_place(step)} raised {fields.get('error')}{outside}")
 
-    def _has_to_raise(self, armed: _Armed) -> bool:
+    def _not_raised(self, fields: Mapping[str, Any], step: _Step) -> None:
+        error = f"line {_place(step)} raised {fields.get('error')} itself: it has not been executed"
+        self._failed(step, InjectionError(error))
+
+    def _dropped(self, fields: Mapping[str, Any], step: _Step) -> None:
+        """A connection that was cut is confirmed by the proxy that has closed it."""
+        what = "request" if fields.get("edge") == "before" else "answer to"
+        self._done(step, f"the {what} {fields.get('kind')} was dropped, and its connection to {fields['service']} cut")
+
+    _OUTCOMES: ClassVar[Mapping[str, Callable[[Injector, Mapping[str, Any], _Step], None]]] = {
+        "probe.raised": _raised,
+        "probe.not_raised": _not_raised,
+        "probe.dropped": _dropped,
+    }
+
+    def _done(self, step: _Step, detail: str) -> None:
+        """An order has been carried out; with the last one the fault is over."""
+        self._confirmed(step, detail)
+        if step.armed.status.error is None and not self._has_orders(step.armed):
+            self._over(step.armed, confirmed=True)
+
+    def _has_orders(self, armed: _Armed) -> bool:
         """Whether a line has yet to raise what the fault ordered."""
         with self._lock:
-            return any(step.armed is armed for step in self._raising.values())
+            return any(step.armed is armed for step in self._orders.values())
 
     # -- points ---------------------------------------------------------------------------------------------------
 
@@ -413,7 +431,7 @@ class Injector:
                 except Exception as error:
                     self._failed(step, error)
                     return
-            self._over(armed, confirmed=not self._has_to_raise(armed))
+            self._over(armed, confirmed=not self._has_orders(armed))
 
     def _step(self, armed: _Armed, number: int, point: Mapping[str, Any], answer: _Answer) -> _Step:
         delay = restart_delay(armed.fault, armed.fault.actions[number].target)
@@ -435,9 +453,9 @@ class Injector:
         """One action with its events."""
         self._fired(step)
         detail = step.spec.act(step.action, step.scene)
-        if step.thread.told_to_raise:
+        if step.thread.told_to_act:
             with self._lock:
-                self._raising[_thrower(step.scene.point)] = step
+                self._orders[_stopped(step.scene.point)] = step
         else:
             self._confirmed(step, detail)
 
@@ -524,5 +542,9 @@ def _arm(index: int, fault: Fault) -> _Armed:
     )
 
 
-def _thrower(fields: Mapping[str, Any]) -> _Thrower:
+def _stopped(fields: Mapping[str, Any]) -> _Stopped:
     return (str(fields.get("process")), *(str(fields.get(name)) for name in ("thread", "file", "line")))
+
+
+def _place(step: _Step) -> str:
+    return f"{step.scene.point.get('file')}:{step.scene.point.get('line')}"

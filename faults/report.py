@@ -108,6 +108,8 @@ def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None 
     if point.get("phase") == "line":
         when = batches.when(driver)
         return {**when, **point} if when else None
+    if point.get("phase") == "request":
+        return {**batches.when(driver), **point}
     return point
 
 

@@ -11,6 +11,7 @@ from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import ALWAYS_REPORTED, EXECUTIONS, PROCESS_KINDS, SINKS, ActionSpec, Execution, Phase
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
+from .protocols import PROTOCOLS
 from .shape import SinkShape
 
 PhasePoint = tuple[str, Edge]
@@ -38,6 +39,7 @@ class ResolvedPlan:
     of process; those of the driver include the ones that always are. On ``local[n]`` the executor's rules fire in the
     driver's JVM. ``lines`` are the lines that have to be reported: of the sink's file and the modules of its directory,
     which ``plan`` names by their path relative to that directory. ``rows`` are the row numbers of ``task.row``.
+    ``proxied`` are the services of targets to which the job has to speak by a proxy.
     """
 
     plan: Plan
@@ -48,6 +50,7 @@ class ResolvedPlan:
     broker_points: frozenset[PhasePoint]
     rows: frozenset[int]
     lines: frozenset[Line]
+    proxied: frozenset[str] = frozenset()
 
     @property
     def driver_phases(self) -> frozenset[str]:
@@ -71,17 +74,25 @@ class ResolvedPlan:
 
 
 def resolve(
-    plan: Plan | LocatedPlan, shape: SinkShape, master: str, *, trace: bool = False, network: bool = False
+    plan: Plan | LocatedPlan,
+    shape: SinkShape,
+    master: str,
+    *,
+    trace: bool = False,
+    network: bool = False,
+    proxies: bool = True,
 ) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
     ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
-    lines is reported besides. ``network``: the environment's machines have a network between them. Raises PlanError, at
-    the place in the plan's text: that of a LocatedPlan, else the canonical text.
+    lines is reported besides. ``network``: the environment's machines have a network between them. ``proxies``: it can
+    put a proxy in front of a service. Raises PlanError, at the place in the plan's text: that of a LocatedPlan, else
+    the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     for point, path in _points(located.plan):
         _check_phase(located, shape, point, path)
+        _check_service(located, shape, point, path, proxies)
     for index, fault in enumerate(located.plan.faults):
         for number, action in enumerate(fault.actions):
             _check_action(_PlannedAction(located, shape, master, network, fault, action, index, number))
@@ -104,6 +115,7 @@ def resolve(
         broker_points=_named_in("broker", points),
         rows=frozenset(rows | (TRACED_ROWS if trace else set())),
         lines=frozenset(lines),
+        proxied=_proxied(points, shape, trace and proxies),
     )
 
 
@@ -124,6 +136,13 @@ def _named_in(place: str, points: Iterable[Point]) -> frozenset[PhasePoint]:
     return frozenset(
         (point.phase, point.edge) for point in points if point.edge and phase_named(point.phase).where == place
     )
+
+
+def _proxied(points: Iterable[Point], shape: SinkShape, trace: bool) -> frozenset[str]:
+    """The services that the plan's requests name, else all that the sink may use, as in a trace."""
+    spoken = frozenset(PROTOCOLS) if shape.services is None else shape.services & set(PROTOCOLS)
+    named = [point.where.get("service") for point in points if phase_named(point.phase).where == "connection"]
+    return spoken if trace or None in named else frozenset(str(service) for service in named)
 
 
 def _traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
@@ -174,6 +193,18 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
         raise located.error(message, (*path, "phase"))
     if phase.name == "line" and shape.python_file:
         _check_line(located, shape, point, path)
+
+
+def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: Path, proxies: bool) -> None:
+    if phase_named(point.phase).where != "connection":
+        return
+    if not proxies:
+        message = f"{point.phase} needs --env local: in containers a service is spoken to without a proxy"
+        raise located.error(message, (*path, "phase"))
+    service = point.where.get("service")
+    if service is not None and shape.services is not None and service not in shape.services:
+        known = listed(sorted(shape.services & set(PROTOCOLS)))
+        raise located.error(f"{_sink(shape)} does not use {service}: it uses {known}", (*path, "where", "service"))
 
 
 def _missing_in(execution: Execution, phase: Phase, point: Point) -> str | None:

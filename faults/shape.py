@@ -38,7 +38,8 @@ class SinkShape:
     ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files and
     Python data sources only get what is final. ``python_file`` is the sink's file (path or base name, empty for none),
     ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps state, see
-    :func:`keeps_state`. ``execution``: how Spark runs its query. ``modules`` has the lines of every module that the
+    :func:`keeps_state`. ``execution``: how Spark runs its query. ``services``: those that its SERVICES names, None if
+    they are computed. ``modules`` has the lines of every module that the
     sink imports from its directory and the folders below it, its own file included, by their path relative to that
     directory (``team/writer.py``): that is how probes report them.
     """
@@ -54,6 +55,7 @@ class SinkShape:
     python_file: str = ""
     stateful: bool = False
     execution: Execution = "micro-batch"
+    services: frozenset[str] | None = None
     lines: frozenset[int] = frozenset()
     modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
 
@@ -120,6 +122,7 @@ def shape_of(path: Path) -> SinkShape:
         python_source=kind.python_source,
         takes_updates=foreach_batch or not (data_source or kind.file),
         kafka_transactions=any(name in text for text in _texts(nodes) for name in TRANSACTIONAL_NAMES),
+        services=_services(tree),
         python_file=str(path),
         lines=_lines(source, tree, str(path)),
         modules={name: _lines(text, module, str(path.parent / name)) for name, (text, module) in modules.items()},
@@ -210,6 +213,35 @@ def _top_level_names(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Assign):
             names.update(target.id for target in node.targets if isinstance(target, ast.Name))
     return names
+
+
+def _services(tree: ast.Module) -> frozenset[str] | None:
+    """The services that the sink asks for; None if that is no constant."""
+    found = None if "SERVICES" in _top_level_names(tree) else frozenset[str]()
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for name, value in _assigned(node):
+                if name == "SERVICES":
+                    found = _texts_of(value)
+    return found
+
+
+def _assigned(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """The names that are assigned, with their values: ``A, B = 1, 2`` has two."""
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            yield target.id, node.value
+        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            names = [part.id if isinstance(part, ast.Name) else "" for part in target.elts]
+            yield from zip(names, node.value.elts, strict=False)
+
+
+def _texts_of(value: ast.expr) -> frozenset[str] | None:
+    try:
+        found = ast.literal_eval(value)
+    except ValueError:
+        return None
+    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, tuple | list) else None
 
 
 def _is_data_source(node: ast.ClassDef) -> bool:

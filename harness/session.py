@@ -103,7 +103,7 @@ def resolve_plan(
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger)
-        resolved = resolve(located, shape, master, network=env == "docker", trace=trace)
+        resolved = resolve(located, shape, master, network=env == "docker", proxies=env == "local", trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
@@ -113,7 +113,7 @@ def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | 
     """Why this plan cannot be carried out with a sink of this shape in this environment; None if it can."""
     env, master = where(options)
     try:
-        resolve(plan, shape, master, network=env == "docker")
+        resolve(plan, shape, master, network=env == "docker", proxies=env == "local")
     except PlanError as error:
         return error.message
     return None

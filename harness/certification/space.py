@@ -15,6 +15,7 @@ from ..errors import UsageError
 from .crash_loops import crash_loops
 from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
+from .requests import requests
 from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .trace import Line, Step
@@ -23,11 +24,12 @@ KINDS = ("all", "phases", "lines")
 
 
 def space_of(question: Question) -> Space:
-    """The points in the order of the protocol: steps, lines, what only a replay runs, then what runs before a query."""
+    """The points in the order of the protocol: steps, requests, lines, what only a replay runs, then what runs before a
+    query."""
     wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
-        wanted += [*crash_loops(question), *facts(question), *facts_of_starts(question)]
+        wanted += [*requests(question), *crash_loops(question), *facts(question), *facts_of_starts(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

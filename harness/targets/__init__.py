@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping
 from functools import cache
 
 from ...additions import declared_in
-from ._declaration import SIDES, Fields, Location, Target, check_target
+from ._declaration import SIDES, Endpoint, Fields, Location, Target, check_target
 
-__all__ = ["SIDES", "Fields", "Location", "Target", "services_of", "targets"]
+__all__ = ["SIDES", "Endpoint", "Fields", "Location", "Target", "services_of", "targets"]
 
 
 @cache

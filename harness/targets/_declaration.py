@@ -43,6 +43,15 @@ Fields = Mapping[Side, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
+class Endpoint:
+    """How to put a proxy in front of a service: ``of`` says where an address leads, ``moved`` makes it lead to another
+    host and port."""
+
+    of: Callable[[str], tuple[str, int]]
+    moved: Callable[[str, str, int], str]
+
+
+@dataclass(frozen=True)
 class Target:
     """A kind of target: what sinks name in SERVICES. Every function of it is given the trial's :class:`Location`.
 
@@ -60,6 +69,8 @@ class Target:
     that nobody has ended, of this kind's name; ``abort`` ends one of them. While the job is under way, a kind that says
     what is ``unsettled`` is asked for what is ``open`` only if something is.
 
+    ``endpoint``: for a service whose protocol is known (:mod:`onceproof.faults.protocols`, by the service's name).
+
     ``errors`` are its client's: they mean that the target did not answer, as ObservationError does.
     """
 
@@ -74,6 +85,7 @@ class Target:
     open: Callable[[Location], list[Open]] | None = None
     abort: Callable[[Location, Open], None] | None = None
     drop: Callable[[Location], None] | None = None
+    endpoint: Endpoint | None = None
     errors: tuple[type[Exception], ...] = ()
 
 

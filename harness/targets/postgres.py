@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from ...assertions import Open
-from ._declaration import SIDES, Fields, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, Location, Target
 
 APPLICATION = "onceproof-sink"
 """What sessions of the sink's own process say of themselves (PGAPPNAME of libpq, where the sink gives no
@@ -110,6 +110,15 @@ def _create(location: Location) -> Fields:
     return {side: {"postgres": psycopg.conninfo.make_conninfo(addresses[side], dbname=location.name)} for side in SIDES}
 
 
+def _endpoint(address: str) -> tuple[str, int]:
+    found = psycopg.conninfo.conninfo_to_dict(address)
+    return str(found["host"]), int(str(found["port"]))
+
+
+def _moved(address: str, host: str, port: int) -> str:
+    return psycopg.conninfo.make_conninfo(address, host=host, port=port)
+
+
 def _sessions(location: Location) -> list[str]:
     """Those that are not known to be of the sink's prepare and read."""
     found = sessions(location.address("postgres"), location.name, besides=APPLICATION)
@@ -133,5 +142,6 @@ TARGET = Target(
         location.address("postgres"), location.name, transaction.name
     ),
     drop=lambda location: drop_database(location.address("postgres"), location.name),
+    endpoint=Endpoint(_endpoint, _moved),
     errors=(psycopg.Error,),
 )

@@ -20,7 +20,7 @@ import redis
 
 from ..environments.base import Side
 from ..errors import ObservationError
-from ._declaration import SIDES, Fields, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, Location, Target
 
 ALLOTTED = "onceproof:databases"
 """In database 0: the trial's name by the number of its database."""
@@ -182,6 +182,16 @@ def _as_user(url: str, user: str, password: str, number: int) -> str:
     return parts._replace(netloc=f"{user}:{password}@{parts.hostname}:{parts.port}", path=f"/{number}").geturl()
 
 
+def _endpoint(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return str(parts.hostname), int(str(parts.port))
+
+
+def _moved(url: str, host: str, port: int) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{host}:{port}").geturl()
+
+
 def _create(location: Location) -> Fields:
     """``redis``: a URL of this side's user, with the number of the database."""
     url, name = location.address("redis"), location.name
@@ -214,5 +224,6 @@ TARGET = Target(
     raw=_raw,
     sessions=_sessions,
     drop=lambda location: release(location.address("redis"), location.name),
+    endpoint=Endpoint(_endpoint, _moved),
     errors=(redis.RedisError,),
 )

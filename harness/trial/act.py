@@ -16,6 +16,7 @@ from ...faults.probes import PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
+from ..proxies.services import Proxies
 from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
@@ -49,6 +50,7 @@ def act(
     spec: TrialSpec,
     environment: Environment,
     resources: Resources,
+    proxies: Proxies,
     journal: Journal,
     directory: Path,
     arranged: Future[Any],
@@ -59,7 +61,8 @@ def act(
     """Run the job to its end under the plan; no driver runs any more when this returns or raises.
 
     The driver's start does not wait for the input: its query does, until ``arranged`` is done. Probes report by
-    ``rendezvous``. With a ``settler`` the target is read while the job is under way.
+    ``rendezvous``, and requests that pass ``proxies`` are points. With a ``settler`` the target is read while the job
+    is under way.
     """
     progress = TrialProgress(spec.plan)
     progress.wait_for_input(arranged)
@@ -70,6 +73,7 @@ def act(
     with ExitStack() as stack:
         injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, rendezvous=rendezvous))
         progress.injector = injector
+        stack.enter_context(proxies.attached(injector.receive, injector.token))
         point = ProbePoint(injector.host, injector.port, injector.token)
         if spec.resolved.broker_phases:
             arranged.result()

@@ -13,6 +13,7 @@ from ..environments.base import Environment, Side
 from ..errors import ObservationError
 from ..jobs import Job
 from ..kafka_topics import create_topics, delete_topics
+from ..proxies.services import DIRECT, Proxies
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
 from .targets import Targets
@@ -35,12 +36,14 @@ class Resources:
         delete_topics(self.kafka, [self.source])
 
 
-def arrange(sink: Sink, job: Job, partitions: int, environment: Environment) -> Resources:
+def arrange(sink: Sink, job: Job, partitions: int, environment: Environment, proxies: Proxies = DIRECT) -> Resources:
     """Make what the trial needs, empty; :meth:`Targets.drop` removes a target, :meth:`Resources.drop_source` the source
-    topic. Raises ObservationError."""
+    topic. The job speaks to its targets by ``proxies``. Raises ObservationError."""
     name = f"t{secrets.token_hex(5)}"
     source, shared = f"{name}_in", environment.shared_directory(name)
-    location = Location(name, partitions, shared, {side: environment.addresses(side) for side in SIDES})
+    addresses = {side: environment.addresses(side) for side in SIDES}
+    addresses["job"] = proxies.in_front_of(addresses["job"])
+    location = Location(name, partitions, shared, addresses)
     kafka = location.address("kafka")
     create_topics(kafka, {source: partitions})
     made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})

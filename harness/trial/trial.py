@@ -29,6 +29,7 @@ from ...assertions import (
 from ...faults import Rendezvous
 from ..environments.base import Environment, Unavailable
 from ..errors import ObservationError, SinkError, one_line
+from ..proxies.services import Proxies, proxies_for
 from ..sinks import SinkProcess
 from . import checkpoint
 from .act import Acted, act
@@ -100,6 +101,7 @@ class _Arranged:
     the workload, which is being written."""
 
     resources: Resources
+    proxies: Proxies
     unreadable: str | None
     writing: Future[pa.Table]
 
@@ -147,7 +149,9 @@ class _Trial:
     def _arrange(self) -> _Arranged:
         spec = self.spec
         with self.watch.stage("arrange"):
-            resources = arrange(spec.sink, spec.job, spec.workload.partitions, self.environment)
+            proxied = spec.resolved.proxied & set(spec.sink.services)
+            proxies = self.stack.enter_context(proxies_for(proxied, self.environment.addresses("job")))
+            resources = arrange(spec.sink, spec.job, spec.workload.partitions, self.environment, proxies)
             self._at_end("the trial's source topic was not removed", resources.drop_source)
             for kind in resources.targets.kinds:
                 self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)
@@ -157,7 +161,7 @@ class _Trial:
             unreadable = _prepare(spec, resources, self.sink_process)
             pool = self.stack.enter_context(ThreadPoolExecutor(1))
             writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)
-        return _Arranged(resources, unreadable, writing)
+        return _Arranged(resources, proxies, unreadable, writing)
 
     def _processed(self, arranged: _Arranged) -> Processed:
         execution = self.spec.resolved.shape.execution
@@ -171,6 +175,7 @@ class _Trial:
                 spec,
                 self.environment,
                 resources,
+                arranged.proxies,
                 self.journal,
                 self.directory,
                 writing,

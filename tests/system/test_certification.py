@@ -32,6 +32,7 @@ FOUND = {
     "quarantines_the_third_try": ("task.run:after", "lost"),
     "publishes_at_start_in_two_commits": ("line *:{cursor.execute(RECORD)}", "duplicated"),
     "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
+    "ledger_in_autocommit": ("request:before", "lost"),
     "forgets_before_it_cleans": ("line *:{connection.execute(END, batch)}", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
@@ -50,7 +51,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-IN_SHORT = ("ledger_by_attempt", "notes_progress_apart")
+IN_SHORT = ("ledger_by_attempt", "notes_progress_apart", "ledger_in_autocommit")
 
 
 @pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in FOUND])

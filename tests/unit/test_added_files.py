@@ -373,6 +373,53 @@ def test_a_report_that_declares_none_is_refused_by_its_name(copy: Path) -> None:
     assert "TypeError: report word declares None in the place of a Report" in ran.stderr
 
 
+LINES = """
+from ._declaration import Answered, Protocol, Request, Sent
+
+class Conversation:
+    def sent(self, data):
+        yield Sent(data, Request(data.split()[0].decode()))
+
+    def answered(self, data):
+        yield Answered(data, whole=True)
+
+PROTOCOL = Protocol(Conversation, kinds=("PUT",))
+"""
+
+PASSES = """
+import queue, socket, threading
+from onceproof.faults import parse, phase_named, resolve
+from onceproof.faults.protocols import PROTOCOLS
+from onceproof.faults.shape import SinkShape
+from onceproof.harness.proxies import proxy
+from onceproof.harness.proxies.clients import Client
+
+shape = SinkShape(foreach_batch=True, services=frozenset({"lines"}))
+plan = resolve(parse("request:before[service=lines, kind=PUT] -> drop"), shape, "local[2]")
+print(sorted(plan.proxied), "PUT" in phase_named("request").selectors[1].meaning)
+proxy.client_of = lambda peer, port: Client("local", 1, "mark", "driver")
+told = queue.Queue()
+
+def receive(message):
+    told.put(message.fields)
+    return b"G"
+
+server = socket.create_server(("127.0.0.1", 0))
+with proxy.Proxy("lines", PROTOCOLS["lines"], server.getsockname()) as one, one.attached(receive, "token"):
+    client = socket.create_connection((one.host, one.port))
+    service, _ = server.accept()
+    client.sendall(b"PUT a")
+    print(service.recv(100).decode())
+    service.sendall(b"done")
+    print(client.recv(100).decode(), [told.get()[name] for name in ("edge", "kind")])
+"""
+
+
+def test_a_protocol_is_added_by_one_file(copy: Path) -> None:
+    (copy / "faults" / "protocols" / "lines.py").write_text(LINES)
+    assert printed(copy, PASSES) == ["['lines'] True", "PUT a", "done ['before', 'PUT']"]
+
+
 def test_each_thing_that_the_architecture_says_is_one_file_has_its_test() -> None:
     named = re.findall(r"`(\w+_by_one_file)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
     assert [f"test_{name}" for name in named if f"test_{name}" not in globals()] == []

@@ -67,7 +67,9 @@ SINK: Any = SimpleNamespace(services=("kafka",), functions={"write_batch"})
 @pytest.fixture
 def begun(brokers: Brokers, tmp_path: Path) -> Iterator[trial._Trial]:
     """A trial whose resources are arranged; it ends with its stack."""
-    spec: Any = SimpleNamespace(sink=SINK, job=find_job(), workload=SimpleNamespace(partitions=3), keep=False)
+    plan = SimpleNamespace(proxied=frozenset())
+    workload = SimpleNamespace(partitions=3)
+    spec: Any = SimpleNamespace(sink=SINK, job=find_job(), resolved=plan, workload=workload, keep=False)
     environment: Any = Place(tmp_path)
     process: Any = None
     with Journal(tmp_path / "journal.jsonl") as journal, ExitStack() as stack:

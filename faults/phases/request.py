@@ -1,0 +1,26 @@
+"""What the job asks of the services of its targets: where a proxy passes it on, and where the answer has come."""
+
+from __future__ import annotations
+
+from ..declarations import Parameter, Phase
+from ..protocols import PROTOCOLS
+from ._selectors import BATCH, QUERY
+
+KINDS = ", ".join(dict.fromkeys(kind for protocol in PROTOCOLS.values() for kind in protocol.kinds))
+
+SERVICE = Parameter("service", "text", "the service of a target", choices=tuple(PROTOCOLS))
+KIND = Parameter("kind", "text", f"what is asked for, as its protocol calls it: {KINDS}")
+
+PHASES = (
+    Phase(
+        name="request",
+        edges=("before", "after"),
+        selectors=(SERVICE, KIND, BATCH, QUERY),
+        where="connection",
+        sinks="services",
+        meaning="the job asks a target's service for a change: before that is passed on, and before the answer is",
+        two_phase="any message of the sink's own protocol",
+        source="a proxy between the job and the service",
+        step=110,
+    ),
+)

@@ -1,0 +1,59 @@
+"""What a protocol declares of itself, and what a connection is cut into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol as Interface
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asks of a service and gets one answer to.
+
+    ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people.
+    ``changes``: it may change something that outlives the connection, or is part of what does.
+    """
+
+    kind: str
+    text: str = ""
+    changes: bool = True
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A piece of what a client sent, in its order. ``request``: the piece is the end of this one, which may go out now.
+    ``reply``: what the client gets for it at once, in the service's place."""
+
+    data: bytes
+    request: Request | None = None
+    reply: bytes = b""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A piece of what a service sent, in its order. ``whole``: it ends the answer to the oldest request without one."""
+
+    data: bytes
+    whole: bool = False
+
+
+class Conversation(Interface):
+    """One connection, from its first byte. The next request is sent only when the last one has been answered.
+
+    Both raise ValueError where what comes is not of this protocol.
+    """
+
+    def sent(self, data: bytes) -> Iterable[Sent]:
+        """Cut what the client has sent; what is not whole yet is kept."""
+
+    def answered(self, data: bytes) -> Iterable[Answered]:
+        """Cut what the service has sent."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A way to speak to a service. ``kinds``: examples of its requests, for the documentation."""
+
+    converse: Callable[[], Conversation]
+    kinds: tuple[str, ...] = ()

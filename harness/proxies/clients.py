@@ -1,0 +1,47 @@
+"""Whose connection it is: the process that opened it, by its port."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+MARKS = ("ONCEPROOF_DRIVER", "ONCEPROOF_JOB")
+"""The mark that every process of one driver has in its environment; the second one on other machines."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A process of the job's: ``place`` and ``pid`` as probes report them, the driver's ``mark``, and its ``role``."""
+
+    place: str
+    pid: int
+    mark: str
+    role: str
+
+    def as_fields(self) -> dict[str, Any]:
+        return {"place": self.place, "pid": self.pid, "driver": self.mark, "role": self.role}
+
+
+def client_of(peer: tuple[str, int], port: int) -> Client | None:
+    """The process of this machine whose socket is bound to ``peer`` and connected to ``port``.
+
+    None if it has ended meanwhile, or is no process of a job's.
+    """
+    for connection in psutil.net_connections("tcp4"):
+        if connection.pid and connection.laddr == peer and connection.raddr and connection.raddr.port == port:
+            return _client(connection.pid)
+    return None
+
+
+def _client(pid: int) -> Client | None:
+    try:
+        process = psutil.Process(pid)
+        variables, name = process.environ(), process.name()
+    except psutil.Error:
+        return None
+    mark = next((variables[variable] for variable in MARKS if variables.get(variable)), None)
+    if mark is None:
+        return None
+    return Client(variables.get("ONCEPROOF_PLACE", "local"), pid, mark, "driver" if name == "java" else "python-client")

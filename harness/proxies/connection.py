@@ -1,0 +1,98 @@
+"""One connection through a proxy: requests are passed on one by one, and stopped before they go out and once they are
+answered."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+from ...faults.protocols import Answered, Conversation, Request, Sent
+
+READ = 256 * 1024
+"""Bytes that are read at once."""
+
+QUEUED = 4 * 1024 * 1024
+"""Bytes of a client's that wait to be sent, beyond which nothing more is read from it."""
+
+Stop = Callable[[Literal["before", "after"], Request], bool]
+"""Reports a request and waits; False if nothing more may pass."""
+
+
+class Connection:
+    """Passes on what ``client`` and ``server`` send to each other, until one of them has ended or ``stop`` says so.
+
+    While a request, or its answer, is stopped, nothing passes in either direction.
+    """
+
+    def __init__(self, client: socket.socket, server: socket.socket, conversation: Conversation, stop: Stop) -> None:
+        self._client = client
+        self._server = server
+        self._conversation = conversation
+        self._stop = stop
+        self._waiting: deque[Sent] = deque()
+        self._pending: Request | None = None
+        self._answer = bytearray()
+
+    def serve(self) -> None:
+        """Until the end; the sockets are the caller's to close. Raises ValueError for what is not of the protocol."""
+        with suppress(OSError):
+            while self._pass_some():
+                pass
+
+    def _pass_some(self) -> bool:
+        full = sum(len(piece.data) for piece in self._waiting) > QUEUED
+        readable = select.select([self._server] if full else [self._client, self._server], [], [])[0]
+        if self._client in readable:
+            data = self._client.recv(READ)
+            if not data:
+                return False
+            self._waiting.extend(self._conversation.sent(data))
+        if self._server in readable:
+            data = self._server.recv(READ)
+            if not data:
+                return False
+            if not all(self._answered(piece) for piece in self._conversation.answered(data)):
+                return False
+        return self._send()
+
+    def _send(self) -> bool:
+        """Pass on what waits, up to the next request that has no answer yet."""
+        while self._waiting and (self._pending is None or self._waiting[0].request is None):
+            piece = self._waiting.popleft()
+            if piece.reply:
+                self._client.sendall(piece.reply)
+            if piece.request is not None:
+                if piece.request.changes and not self._may_pass("before", piece.request):
+                    return False
+                self._pending = piece.request
+            self._server.sendall(piece.data)
+        return True
+
+    def _answered(self, piece: Answered) -> bool:
+        request = self._pending
+        if request is None or not request.changes:
+            self._client.sendall(piece.data)
+        else:
+            self._answer += piece.data
+        if piece.whole and request is not None:
+            if request.changes and not self._may_pass("after", request):
+                return False
+            self._client.sendall(self._answer)
+            self._answer.clear()
+            self._pending = None
+        return True
+
+    def _may_pass(self, edge: Literal["before", "after"], request: Request) -> bool:
+        """A request whose client has ended meanwhile is discarded."""
+        return self._stop(edge, request) and not has_ended(self._client)
+
+
+def has_ended(peer: socket.socket) -> bool:
+    """Whether the other side has closed the connection, even if there is something left to read."""
+    poll = select.poll()
+    poll.register(peer, select.POLLRDHUP)
+    return bool(poll.poll(0))

@@ -1,0 +1,137 @@
+"""A proxy in front of one service, for one trial."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from typing import Any, Literal
+
+from ...faults.protocols import Protocol, Request
+from ...faults.rendezvous import DROP, GO_ON
+from ...faults.report import Message
+from .clients import Client, client_of
+from .connection import Connection
+
+CONNECT_SECONDS = 10.0
+
+Receive = Callable[[Message], bytes | None]
+"""The injector's: takes a report and gives the answer; None if the trial has ended."""
+
+
+class Proxy:
+    """Listens at ``host`` and ``port`` while it is entered, and passes on to ``endpoint``.
+
+    What it reports goes to the injector it is attached to; before and after that everything passes.
+    """
+
+    def __init__(self, service: str, protocol: Protocol, endpoint: tuple[str, int], host: str = "127.0.0.1") -> None:
+        self.service = service
+        self.host = host
+        self.port = 0
+        self._protocol = protocol
+        self._endpoint = endpoint
+        self._numbers = count(1)
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._receive: Receive | None = None
+        self._token = ""
+        self._server: socket.socket | None = None
+
+    def __enter__(self) -> Proxy:
+        self._server = socket.create_server((self.host, 0))
+        self.port = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._server,), name=f"proxy {self.service}", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            _close(server)
+        self._close_all()
+
+    @contextmanager
+    def attached(self, receive: Receive, token: str) -> Iterator[None]:
+        """What passes is reported meanwhile; at the end every connection is closed."""
+        self._receive, self._token = receive, token
+        try:
+            yield
+        finally:
+            self._receive = None
+            self._close_all()
+
+    def _accept(self, server: socket.socket) -> None:
+        while self._server is server:
+            try:
+                client, peer = server.accept()
+            except OSError:
+                continue
+            arguments = (client, peer, next(self._numbers))
+            threading.Thread(target=self._serve, args=arguments, name=f"{self.service} client", daemon=True).start()
+
+    def _serve(self, client: socket.socket, peer: tuple[str, int], number: int) -> None:
+        dropped = list[dict[str, Any]]()
+        with ExitStack() as stack:
+            self._keep(stack, client)
+            try:
+                server = socket.create_connection(self._endpoint, CONNECT_SECONDS)
+            except OSError:
+                return  # as if the service itself had refused
+            server.settimeout(None)
+            self._keep(stack, server)
+            owner = client_of(peer, self.port)
+
+            def stop(edge: Literal["before", "after"], request: Request) -> bool:
+                if owner is None:
+                    return True
+                place = {"service": self.service, "thread": f"{self.service} {number}"}
+                point = {**owner.as_fields(), **place, "edge": edge, "kind": request.kind}
+                answer = self._told({"phase": "request", **point, "text": request.text})
+                dropped.extend([point] if answer == DROP else [])
+                return answer == GO_ON
+
+            try:
+                Connection(client, server, self._protocol.converse(), stop).serve()
+            except ValueError as error:
+                self._misunderstood(error, owner)
+        for point in dropped:
+            self._told({"event": "probe.dropped", **point})
+
+    def _misunderstood(self, error: ValueError, owner: Client | None) -> None:
+        """What a job sends is not of the service's protocol: then no point of it can be told."""
+        if owner is not None:
+            self._told({"event": "probe.error", **owner.as_fields(), "error": f"{self.service}: {error}"})
+
+    def _told(self, fields: dict[str, Any]) -> bytes | None:
+        """The injector's answer; without an injector all may pass."""
+        receive = self._receive
+        return GO_ON if receive is None else receive(Message(self._token, fields))
+
+    def _keep(self, stack: ExitStack, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self._open.add(connection)
+        stack.callback(self._forget, connection)
+
+    def _forget(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._open.discard(connection)
+        _close(connection)
+
+    def _close_all(self) -> None:
+        with self._lock:
+            connections = list(self._open)
+        for connection in connections:
+            _end(connection)  # whose thread closes it
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _close(connection: socket.socket) -> None:
+    _end(connection)
+    connection.close()

@@ -1,0 +1,179 @@
+"""Protocols cut a connection into requests and answers, however the bytes come in."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from onceproof.faults.protocols import PROTOCOLS, Conversation, Request
+from onceproof.faults.protocols._sql import statements
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    return kind + struct.pack("!i", len(body) + 4) + body
+
+
+def query(text: str) -> bytes:
+    return message(b"Q", text.encode() + b"\0")
+
+
+def extended(*texts: str) -> bytes:
+    """Parse, Bind and Execute of each."""
+    parts = (
+        message(b"P", b"\0" + text.encode() + b"\0\0\0")
+        + message(b"B", b"\0\0\0\0\0\0\0\0")
+        + message(b"E", b"\0\0\0\0\0")
+        for text in texts
+    )
+    return b"".join(parts)
+
+
+SYNC, FLUSH, READY = message(b"S"), message(b"H"), message(b"Z", b"I")
+STARTUP = struct.pack("!ii", 13, 196608) + b"user\0"
+COMPLETE = message(b"C", b"INSERT 0 1\0")
+
+
+def session() -> Conversation:
+    """A connection to Postgres that has been authenticated."""
+    found = PROTOCOLS["postgres"].converse()
+    assert asked(found, STARTUP) == [Request("startup", changes=False)]
+    assert whole(found, message(b"R", b"\0\0\0\0") + READY) == 1
+    return found
+
+
+def asked(conversation: Conversation, data: bytes) -> list[Request]:
+    """The requests, the bytes coming one by one; and nothing gets lost on the way."""
+    pieces = [piece for byte in data for piece in conversation.sent(bytes([byte]))]
+    assert b"".join(piece.data for piece in pieces) == data
+    return [piece.request for piece in pieces if piece.request is not None]
+
+
+def whole(conversation: Conversation, data: bytes) -> int:
+    """How many answers end."""
+    pieces = [piece for byte in data for piece in conversation.answered(bytes([byte]))]
+    assert b"".join(piece.data for piece in pieces) == data
+    return sum(piece.whole for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("insert into t values (1)", [("INSERT", True)]),
+        ("/* SELECT */ UPDATE t SET a = 'x;y' -- ; DELETE", [("UPDATE", True)]),
+        ("BEGIN; INSERT INTO t VALUES ($$a;b$$); COMMIT", [("BEGIN", False), ("INSERT", True), ("COMMIT", True)]),
+        ("SELECT 1 FROM t WHERE batch IN (1, 2)", [("SELECT", False)]),
+        ("SELECT publish(3)", [("SELECT", True)]),
+        ("SELECT * FROM t FOR UPDATE", [("SELECT", True)]),
+        ("WITH gone AS (DELETE FROM t RETURNING *) SELECT count(*) FROM gone", [("WITH", True)]),
+        ("PREPARE TRANSACTION 'a'", [("PREPARE TRANSACTION", True)]),
+        ("PREPARE q AS SELECT 1", [("PREPARE", False)]),
+        ("ROLLBACK PREPARED 'a'", [("ROLLBACK PREPARED", True)]),
+        ("ROLLBACK", [("ROLLBACK", False)]),
+        ("COPY t FROM STDIN", [("COPY", False)]),
+        ("COPY t FROM '/tmp/rows'", [("COPY", True)]),
+        ("SELECT 'it''s' || \"a;b\" FROM t", [("SELECT", False)]),
+        (" ; -- nothing", []),
+    ],
+)
+def test_a_statement_has_a_kind_and_may_change_something_or_not(text: str, kinds: list[tuple[str, bool]]) -> None:
+    assert statements(text) == kinds
+
+
+def test_a_query_of_several_statements_is_one_request() -> None:
+    postgres = session()
+    [request] = asked(postgres, query("BEGIN; INSERT INTO t VALUES (1); COMMIT"))
+    assert (request.kind, request.changes) == ("BEGIN+INSERT+COMMIT", True)
+    assert whole(postgres, COMPLETE * 3 + READY) == 1
+
+
+def test_a_pipeline_up_to_its_sync_is_one_request() -> None:
+    postgres = session()
+    assert list(postgres.sent(extended("INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"))) == []
+    pieces = list(postgres.sent(SYNC))
+    assert [piece.request.kind for piece in pieces if piece.request] == ["INSERT"]
+    assert pieces[0].data.endswith(SYNC)
+    assert whole(postgres, COMPLETE * 2 + READY) == 1
+
+
+def test_a_flush_behind_an_execute_ends_a_request_which_has_no_ready_for_query() -> None:
+    postgres = session()
+    [request] = _requests(postgres, extended("INSERT INTO t VALUES (1)", "UPDATE t SET a = 1") + FLUSH)
+    assert request.kind == "INSERT+UPDATE"
+    assert [whole(postgres, COMPLETE), whole(postgres, COMPLETE)] == [0, 1]
+    assert [one.kind for one in _requests(postgres, SYNC)] == ["SYNC"]
+    assert whole(postgres, READY) == 1
+
+
+def test_the_end_of_a_copy_is_its_request() -> None:
+    postgres = session()
+    [opening] = asked(postgres, query("COPY t FROM STDIN"))
+    assert not opening.changes
+    assert whole(postgres, message(b"G", b"\0\0\0")) == 1
+    assert asked(postgres, message(b"d", b"1\n") + message(b"d", b"2\n")) == []
+    [end] = asked(postgres, message(b"c"))
+    assert (end.kind, end.changes) == ("COPY", True)
+    assert whole(postgres, COMPLETE + READY) == 1
+
+
+@pytest.mark.parametrize(("end", "changes"), [(b"c", True), (b"f", False)])
+def test_the_end_of_a_copy_by_the_extended_protocol_goes_up_to_its_sync(end: bytes, changes: bool) -> None:
+    postgres = session()
+    _requests(postgres, extended("COPY t FROM STDIN") + SYNC)
+    assert whole(postgres, message(b"G", b"\0\0\0")) == 1
+    assert asked(postgres, message(b"d", b"1\n")) == []
+    [request] = _requests(postgres, message(end) + SYNC)
+    assert (request.kind, request.changes) == ("COPY", changes)
+
+
+def test_encryption_is_declined_and_the_service_never_asked() -> None:
+    pieces = list(PROTOCOLS["postgres"].converse().sent(struct.pack("!ii", 8, 80877103)))
+    assert [(piece.data, piece.reply) for piece in pieces] == [(b"", b"N")]
+
+
+def test_what_is_no_message_of_postgres_is_an_error() -> None:
+    postgres = session()
+    with pytest.raises(ValueError, match="cannot be 0 bytes long"):
+        list(postgres.sent(b"Q\0\0\0\0"))
+
+
+def command(*words: str) -> bytes:
+    return f"*{len(words)}\r\n".encode() + b"".join(f"${len(word)}\r\n{word}\r\n".encode() for word in words)
+
+
+def test_commands_of_redis_are_requests_one_by_one() -> None:
+    redis = PROTOCOLS["redis"].converse()
+    found = asked(redis, command("SET", "a", "1") + command("GET", "a") + b"PING\r\n")
+    assert [(one.kind, one.changes) for one in found] == [("SET", True), ("GET", False), ("PING", False)]
+    assert found[0].text == "SET a 1"
+    assert whole(redis, b"+OK\r\n$1\r\n1\r\n+PONG\r\n") == 3
+
+
+def test_what_is_queued_changes_nothing_before_exec() -> None:
+    redis = PROTOCOLS["redis"].converse()
+    found = asked(redis, command("MULTI") + command("SET", "a", "1") + command("EXEC") + command("DEL", "a"))
+    assert [(one.kind, one.changes) for one in found] == [
+        ("MULTI", False), ("SET", False), ("EXEC", True), ("DEL", True)
+    ]  # fmt: skip
+
+
+def test_nested_and_pushed_values_are_told_from_answers() -> None:
+    redis = PROTOCOLS["redis"].converse()
+    asked(redis, command("EXEC") + command("HGETALL", "a"))
+    assert whole(redis, b"*2\r\n*1\r\n:1\r\n$-1\r\n>2\r\n+invalidate\r\n*0\r\n%1\r\n+k\r\n+v\r\n") == 2
+
+
+def test_a_connection_that_subscribes_has_no_requests_any_more() -> None:
+    redis = PROTOCOLS["redis"].converse()
+    assert asked(redis, command("SUBSCRIBE", "news") + command("PING")) == []
+    assert whole(redis, b"*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n") == 0
+
+
+def _requests(conversation: Conversation, data: bytes) -> list[Request]:
+    return list(_found(conversation, data))
+
+
+def _found(conversation: Conversation, data: bytes) -> Iterator[Request]:
+    for piece in conversation.sent(data):
+        if piece.request is not None:
+            yield piece.request

@@ -1,0 +1,165 @@
+"""A proxy stops requests before they go out and answers before they come back, and nothing passes meanwhile."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, Literal
+
+import pytest
+from onceproof.faults.protocols import PROTOCOLS, Request
+from onceproof.harness.proxies.clients import Client
+from onceproof.harness.proxies.connection import Connection, has_ended
+from onceproof.harness.proxies.proxy import Proxy
+
+SECONDS = 20.0
+
+
+class Service:
+    """Answers each line with +OK, and keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.got = queue.Queue[bytes]()
+        self.server = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with closing(client), client.makefile("rb") as lines:
+            for line in lines:
+                self.got.put(line)
+                client.sendall(b"+OK\r\n")
+        self.got.put(b"")
+
+    def close(self) -> None:
+        self.server.close()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    found = Service()
+    yield found
+    found.close()
+
+
+class Through:
+    """A client whose connection passes ``stop``."""
+
+    def __init__(self, service: Service, stop: Callable[[str, Request], bool]) -> None:
+        self.client, inner = socket.socketpair()
+        self.client.settimeout(SECONDS)
+        server = socket.create_connection(service.server.getsockname())
+
+        def serve() -> None:
+            with closing(inner), closing(server):
+                Connection(inner, server, PROTOCOLS["redis"].converse(), stop).serve()
+
+        self.thread = threading.Thread(target=serve, daemon=True)
+        self.thread.start()
+
+
+def test_requests_go_out_one_by_one_each_between_its_two_stops(service: Service) -> None:
+    seen: list[tuple[str, str, int]] = []
+
+    def stop(edge: Literal["before", "after"], request: Request) -> bool:
+        seen.append((edge, request.text, service.got.qsize()))
+        return True
+
+    through = Through(service, stop)
+    through.client.sendall(b"SET a\r\nSET b\r\n")
+    assert [through.client.recv(5) for _ in range(2)] == [b"+OK\r\n"] * 2
+    assert seen == [("before", "SET a", 0), ("after", "SET a", 1), ("before", "SET b", 1), ("after", "SET b", 2)]
+    through.client.close()
+
+
+def test_what_only_reads_is_not_stopped(service: Service) -> None:
+    through = Through(service, lambda edge, request: pytest.fail(f"stopped at {request}"))
+    through.client.sendall(b"GET a\r\n")
+    assert through.client.recv(5) == b"+OK\r\n"
+    through.client.close()
+
+
+@pytest.mark.parametrize(("edge", "arrives"), [("before", False), ("after", True)])
+def test_a_dropped_request_does_not_arrive_and_a_dropped_answer_does_not_come(
+    service: Service, edge: str, arrives: bool
+) -> None:
+    through = Through(service, lambda here, request: here != edge)
+    through.client.sendall(b"SET a\r\n")
+    assert through.client.recv(5) == b"", "the connection is cut"
+    assert service.got.get(timeout=SECONDS) == (b"SET a\r\n" if arrives else b"")
+
+
+def test_a_held_request_is_discarded_when_its_client_has_ended(service: Service) -> None:
+    held, go = threading.Event(), threading.Event()
+
+    def stop(edge: str, request: Request) -> bool:
+        held.set()
+        return go.wait(SECONDS)
+
+    through = Through(service, stop)
+    through.client.sendall(b"SET a\r\n")
+    assert held.wait(SECONDS)
+    through.client.close()
+    go.set()
+    through.thread.join(SECONDS)
+    assert service.got.get(timeout=SECONDS) == b"", "the service saw the connection end, and no request"
+
+
+def test_a_connection_has_ended_even_if_something_of_it_is_left_to_read() -> None:
+    ours, theirs = socket.socketpair()
+    assert not has_ended(ours)
+    theirs.sendall(b"left")
+    theirs.close()
+    assert has_ended(ours)
+    ours.close()
+
+
+def test_what_is_no_process_of_a_job_passes_unseen(service: Service) -> None:
+    told: list[Any] = []
+    with (
+        Proxy("redis", PROTOCOLS["redis"], service.server.getsockname()) as proxy,
+        proxy.attached(lambda message: told.append(message), "token"),
+        socket.create_connection((proxy.host, proxy.port)) as client,
+    ):
+        client.settimeout(SECONDS)
+        client.sendall(b"SET a\r\n")
+        assert client.recv(5) == b"+OK\r\n"
+    assert told == []
+
+
+def test_a_service_that_does_not_answer_closes_the_connection(service: Service) -> None:
+    service.close()
+    with (
+        Proxy("redis", PROTOCOLS["redis"], ("127.0.0.1", 1)) as proxy,
+        socket.create_connection((proxy.host, proxy.port)) as client,
+    ):
+        client.settimeout(SECONDS)
+        assert client.recv(1) == b""
+
+
+def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = queue.Queue[Any]()
+    monkeypatch.setattr("onceproof.harness.proxies.proxy.client_of", lambda *_: Client("local", 7, "mark", "driver"))
+    with (
+        Proxy("postgres", PROTOCOLS["postgres"], service.server.getsockname()) as proxy,
+        proxy.attached(told.put, "token"),
+        socket.create_connection((proxy.host, proxy.port)) as client,
+    ):
+        client.settimeout(SECONDS)
+        client.sendall(b"\0\0\0\1....")
+        assert client.recv(1) == b""
+        fields = told.get(timeout=SECONDS).fields
+    assert (fields["event"], fields["pid"]) == ("probe.error", 7)
+    assert "cannot be 1 bytes long" in fields["error"]

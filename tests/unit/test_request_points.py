@@ -1,0 +1,132 @@
+"""Which requests of a batch a sweep strikes, from what the traces recorded of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onceproof.faults import PlanError, SinkShape, parse, resolve
+from onceproof.harness.certification.points import Question, Space
+from onceproof.harness.certification.space import select, space_of
+from onceproof.harness.certification.steps import steps
+
+ROLES = {"first": 0, "middle": 1}
+FIRST_RUN, REPLAY = "run-1", "run-2"
+
+
+def asked(batch: int, *requests: str, run: str = FIRST_RUN) -> list[dict[str, Any]]:
+    """``INSERT INTO t`` each: the kind is the first word."""
+    return [
+        {
+            "event": "point", "t": 0.0, "phase": "request", "edge": edge, "run": run, "batch": batch,
+            "service": "postgres", "kind": text.split()[0], "text": text,
+        }
+        for text in requests
+        for edge in ("before", "after")
+    ]  # fmt: skip
+
+
+def space(*trace: dict[str, Any], **more: Any) -> Space:
+    found: dict[str, Any] = {"roles": ROLES, "refusal": lambda plan: None, **more}
+    return select(space_of(Question(trace=trace, **found)), "request")
+
+
+def struck(found: Space, action: str = "kill(driver)") -> list[str]:
+    """The last fault of each plan, without what all of them say."""
+    texts = [one.text.split("; ")[-1] for one in found.points if one.action == action]
+    return [text.split(" -> ")[0].replace("service=postgres, kind=", "") for text in texts]
+
+
+def test_the_driver_dies_before_each_request_and_after_the_last_in_each_role() -> None:
+    found = space(*asked(0, "INSERT 1", "COMMIT"), *asked(1, "INSERT 2", "COMMIT"))
+    assert struck(found) == [
+        "request:before[INSERT, batch=0]#1", "request:before[COMMIT, batch=0]#1", "request:after[COMMIT, batch=0]#1",
+        "request:before[INSERT, batch=1]#1", "request:before[COMMIT, batch=1]#1", "request:after[COMMIT, batch=1]#1",
+    ]  # fmt: skip
+
+
+def test_of_several_requests_alike_in_a_row_the_first_and_the_last_are_struck_and_all_in_a_full_sweep() -> None:
+    trace = asked(1, "INSERT 1", "INSERT 2", "INSERT 3", "INSERT 4", "UPDATE t")
+    assert struck(space(*trace)) == [
+        "request:before[INSERT, batch=1]#1", "request:before[INSERT, batch=1]#4", "request:before[UPDATE, batch=1]#1",
+        "request:after[UPDATE, batch=1]#1",
+    ]  # fmt: skip
+    assert len(struck(space(*trace, profile="full"))) == 6
+
+
+def test_requests_that_differ_in_more_than_their_numbers_are_not_alike() -> None:
+    trace = asked(1, "INSERT a", "INSERT b", "INSERT c")
+    assert len(struck(space(*trace))) == 4
+
+
+def test_each_kind_is_lost_once_on_its_way_out_and_once_on_its_way_back() -> None:
+    found = space(*asked(0, "INSERT 1", "COMMIT"), *asked(1, "INSERT 2", "COMMIT"))
+    assert struck(found, "drop") == [
+        "request:before[INSERT, batch=0]#1", "request:after[INSERT, batch=1]#1",
+        "request:before[COMMIT, batch=0]#1", "request:after[COMMIT, batch=1]#1",
+    ]  # fmt: skip
+
+
+def test_what_only_the_replay_asks_is_struck_by_a_second_crash_counted_over_both_runs() -> None:
+    replay = [*asked(1, "INSERT 1", "COMMIT"), *asked(1, "DELETE t", "INSERT 1", "COMMIT", run=REPLAY)]
+    found = space(*asked(1, "INSERT 1", "COMMIT"), replay=replay, roles={"middle": 1})
+    second = [one.text for one in found.points if "; " in one.text]
+    assert second == [
+        "batch.commit:before[batch=1] -> kill(driver); "
+        "request:before[service=postgres, kind=DELETE, batch=1]#1 -> kill(driver)"
+    ]
+
+
+def test_where_there_can_be_none_the_certificate_says_why() -> None:
+    found = space(refusal=lambda plan: "request needs --env local", phases=frozenset({"request"}))
+    assert found.points == ()
+    assert {gap.reason for gap in found.impossible} == {"request needs --env local"}
+
+
+def test_a_sink_without_such_a_service_has_no_cell_of_them() -> None:
+    question = Question(trace=[], roles=ROLES, refusal=lambda plan: None, phases=frozenset({"sink.write"}))
+    assert space_of(question).points == ()
+    assert not any(gap.step.startswith("request") for gap in space_of(question).impossible)
+    assert list(steps(question)) == []
+
+
+POSTGRES = SinkShape(foreach_batch=True, services=frozenset({"postgres"}), python_file="my_sink.py")
+
+
+@pytest.mark.parametrize(
+    ("plan", "proxied"),
+    [
+        ("request:after[kind=COMMIT] -> drop", {"postgres"}),
+        ("request:before[service=postgres] -> kill(driver)", {"postgres"}),
+        ("sink.write:before -> kill(driver)", set()),
+    ],
+)
+def test_a_proxy_is_in_the_way_only_where_a_plan_asks_for_one(plan: str, proxied: set[str]) -> None:
+    assert resolve(parse(plan), POSTGRES, "local[2]").proxied == proxied
+
+
+def test_a_trace_passes_by_a_proxy_where_there_can_be_one() -> None:
+    plan = parse("sink.write:before -> kill(driver)")
+    assert resolve(plan, POSTGRES, "local[2]", trace=True).proxied == {"postgres"}
+    assert resolve(plan, POSTGRES, "local[2]", trace=True, proxies=False).proxied == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("plan", "shape", "proxies", "message"),
+    [
+        ("request:before -> kill(driver)", POSTGRES, False, "request needs --env local"),
+        ("request:before[service=redis] -> drop", POSTGRES, True, "my_sink.py does not use redis: it uses postgres"),
+        ("request:before -> fail", POSTGRES, True, "request stops the connection to a service, where fail cannot act"),
+        ("sink.write:before -> drop", POSTGRES, True, "sink.write stops the driver JVM, where drop cannot act"),
+        (
+            "request:before -> drop", SinkShape(foreach_batch=True, services=frozenset({"directory"})), True,
+            "this sink has no request (only sinks whose target is a service that a proxy can pass on to have)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_request_that_cannot_be_had_is_refused_by_name(
+    plan: str, shape: SinkShape, proxies: bool, message: str
+) -> None:
+    with pytest.raises(PlanError) as error:
+        resolve(parse(plan), shape, "local[2]", proxies=proxies)
+    assert message in str(error.value)
