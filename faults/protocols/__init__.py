@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 
 from ...additions import declared_in
-from ._declaration import Answered, Conversation, Protocol, Request, Sent
+from ._declaration import Address, Answered, Conversation, Protocol, Request, Route, Sent
 
-__all__ = ["PROTOCOLS", "Answered", "Conversation", "Protocol", "Request", "Sent"]
+__all__ = ["PROTOCOLS", "Address", "Answered", "Conversation", "Protocol", "Request", "Route", "Sent"]
 
 PROTOCOLS: dict[str, Protocol] = dict(declared_in(sys.modules[__name__], "PROTOCOL"))
 """By the name of the service that speaks it."""

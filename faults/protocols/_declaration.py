@@ -22,11 +22,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Sent:
-    """A piece of what a client sent, in its order. ``request``: the piece is the end of this one, which may go out now.
-    ``reply``: what the client gets for it at once, in the service's place."""
+    """A piece of what a client sent, in its order. ``request``: the piece is the end of this one, which may go out now;
+    ``answered``: it gets an answer. ``reply``: what the client gets for it at once, in the service's place."""
 
     data: bytes
     request: Request | None = None
+    answered: bool = True
     reply: bytes = b""
 
 
@@ -36,6 +37,13 @@ class Answered:
 
     data: bytes
     whole: bool = False
+
+
+Address = tuple[str, int]
+"""Host and port."""
+
+Route = Callable[[Address], Address]
+"""For a service of several servers: the address at which a proxy passes on to the given one."""
 
 
 class Conversation(Interface):
@@ -53,7 +61,8 @@ class Conversation(Interface):
 
 @dataclass(frozen=True)
 class Protocol:
-    """A way to speak to a service. ``kinds``: examples of its requests, for the documentation."""
+    """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
+    are found. ``kinds``: examples of its requests, for the documentation."""
 
-    converse: Callable[[], Conversation]
+    converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()

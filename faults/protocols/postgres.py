@@ -168,4 +168,6 @@ def _request(texts: list[str]) -> Request:
     return Request(kinds or "SYNC", text[:SHOWN], any(changes for _, changes in found))
 
 
-PROTOCOL = Protocol(_Session, kinds=("INSERT", "COPY", "COMMIT", "PREPARE TRANSACTION", "COMMIT PREPARED"))
+PROTOCOL = Protocol(
+    lambda route: _Session(), kinds=("INSERT", "COPY", "COMMIT", "PREPARE TRANSACTION", "COMMIT PREPARED")
+)

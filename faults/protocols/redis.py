@@ -120,4 +120,4 @@ def _words(command: bytes) -> list[str]:
     return words
 
 
-PROTOCOL = Protocol(_Session, kinds=("SET", "HSET", "EXEC", "EVALSHA", "FCALL"))
+PROTOCOL = Protocol(lambda route: _Session(), kinds=("SET", "HSET", "EXEC", "EVALSHA", "FCALL"))

@@ -68,7 +68,7 @@ class Connection:
             if piece.request is not None:
                 if piece.request.changes and not self._may_pass("before", piece.request):
                     return False
-                self._pending = piece.request
+                self._pending = piece.request if piece.answered else None
             self._server.sendall(piece.data)
         return True
 

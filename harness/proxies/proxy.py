@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import Any, Literal
 
-from ...faults.protocols import Protocol, Request
+from ...faults.protocols import Address, Protocol, Request
 from ...faults.rendezvous import DROP, GO_ON
 from ...faults.report import Message
 from .clients import Client, client_of
@@ -22,33 +22,47 @@ Receive = Callable[[Message], bytes | None]
 
 
 class Proxy:
-    """Listens at ``host`` and ``port`` while it is entered, and passes on to ``endpoint``.
+    """Listens at ports of ``host`` while it is entered, one for each server of the service: those of ``endpoints``, and
+    those that the service itself names.
 
     What it reports goes to the injector it is attached to; before and after that everything passes.
     """
 
-    def __init__(self, service: str, protocol: Protocol, endpoint: tuple[str, int], host: str = "127.0.0.1") -> None:
+    def __init__(self, service: str, protocol: Protocol, endpoints: Sequence[Address], host: str = "127.0.0.1") -> None:
         self.service = service
         self.host = host
-        self.port = 0
         self._protocol = protocol
-        self._endpoint = endpoint
+        self._endpoints = tuple(endpoints)
         self._numbers = count(1)
+        self._listening: dict[Address, socket.socket] = {}
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._receive: Receive | None = None
         self._token = ""
-        self._server: socket.socket | None = None
+        self._ended = False
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where the ``endpoints`` are found through this proxy."""
+        return tuple(map(self.route, self._endpoints))
+
+    def route(self, endpoint: Address) -> Address:
+        """Where a server of the service is found through this proxy."""
+        with self._lock:
+            server = self._listening.get(endpoint)
+            if server is None and not self._ended:
+                server = self._listening[endpoint] = socket.create_server((self.host, 0))
+                name = f"proxy {self.service}"
+                threading.Thread(target=self._accept, args=(server, endpoint), name=name, daemon=True).start()
+        return endpoint if server is None else (self.host, server.getsockname()[1])
 
     def __enter__(self) -> Proxy:
-        self._server = socket.create_server((self.host, 0))
-        self.port = self._server.getsockname()[1]
-        threading.Thread(target=self._accept, args=(self._server,), name=f"proxy {self.service}", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        server, self._server = self._server, None
-        if server is not None:
+        with self._lock:
+            self._ended = True
+        for server in self._listening.values():
             _close(server)
         self._close_all()
 
@@ -62,26 +76,27 @@ class Proxy:
             self._receive = None
             self._close_all()
 
-    def _accept(self, server: socket.socket) -> None:
-        while self._server is server:
+    def _accept(self, server: socket.socket, endpoint: Address) -> None:
+        port = server.getsockname()[1]
+        while not self._ended:
             try:
                 client, peer = server.accept()
             except OSError:
                 continue
-            arguments = (client, peer, next(self._numbers))
+            arguments = (client, endpoint, (peer, port), next(self._numbers))
             threading.Thread(target=self._serve, args=arguments, name=f"{self.service} client", daemon=True).start()
 
-    def _serve(self, client: socket.socket, peer: tuple[str, int], number: int) -> None:
+    def _serve(self, client: socket.socket, endpoint: Address, ends: tuple[Address, int], number: int) -> None:
         dropped = list[dict[str, Any]]()
         with ExitStack() as stack:
             self._keep(stack, client)
             try:
-                server = socket.create_connection(self._endpoint, CONNECT_SECONDS)
+                server = socket.create_connection(endpoint, CONNECT_SECONDS)
             except OSError:
                 return  # as if the service itself had refused
             server.settimeout(None)
             self._keep(stack, server)
-            owner = client_of(peer, self.port)
+            owner = client_of(*ends)
 
             def stop(edge: Literal["before", "after"], request: Request) -> bool:
                 if owner is None:
@@ -93,7 +108,7 @@ class Proxy:
                 return answer == GO_ON
 
             try:
-                Connection(client, server, self._protocol.converse(), stop).serve()
+                Connection(client, server, self._protocol.converse(self.route), stop).serve()
             except ValueError as error:
                 self._misunderstood(error, owner)
         for point in dropped:

@@ -21,7 +21,7 @@ class Proxies:
     def in_front_of(self, addresses: Addresses) -> Addresses:
         """The addresses with those of the proxies in the place of their services'."""
         moved = {
-            service: _endpoint(service).moved(_address(addresses, service), proxy.host, proxy.port)
+            service: _endpoint(service).moved(_address(addresses, service), proxy.addresses)
             for service, proxy in self.started.items()
         }
         return replace(addresses, **moved)

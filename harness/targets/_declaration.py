@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,16 @@ Fields = Mapping[Side, Mapping[str, Any]]
 """Fields of the sink's ``target`` by name, rendered for each side; values are JSON."""
 
 
+HostAndPort = tuple[str, int]
+
+
 @dataclass(frozen=True)
 class Endpoint:
-    """How to put a proxy in front of a service: ``of`` says where an address leads, ``moved`` makes it lead to another
-    host and port."""
+    """How to put a proxy in front of a service: ``of`` says to which hosts and ports an address leads, ``moved`` makes
+    it lead to as many others."""
 
-    of: Callable[[str], tuple[str, int]]
-    moved: Callable[[str, str, int], str]
+    of: Callable[[str], Sequence[HostAndPort]]
+    moved: Callable[[str, Sequence[HostAndPort]], str]
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from ...assertions import Open, rows_of_json
 from ..kafka_topics import create_topics, delete_topics, read_topic, stable
 from ..kafka_transactions import abort_transaction, open_transactions
-from ._declaration import SIDES, Fields, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, HostAndPort, Location, Target
 
 READ = 30.0
 """Seconds to count the records."""
@@ -55,6 +55,15 @@ def drop(location: Location) -> None:
     delete_topics(location.address("kafka"), [topic(location)])
 
 
+def endpoint(bootstrap: str) -> list[HostAndPort]:
+    servers = [server.strip().rpartition(":") for server in bootstrap.split(",")]
+    return [(host, int(port)) for host, _, port in servers]
+
+
+def moved(bootstrap: str, to: Sequence[HostAndPort]) -> str:
+    return ",".join(f"{host}:{port}" for host, port in to)
+
+
 TARGET = Target(
     create=create,
     fields=("kafka", "topic"),
@@ -65,4 +74,5 @@ TARGET = Target(
     open=opened,
     abort=abort,
     drop=drop,
+    endpoint=Endpoint(endpoint, moved),
 )

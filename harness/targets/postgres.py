@@ -6,7 +6,7 @@ the server's message, besides those of a connection: all are :class:`psycopg.Err
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from ...assertions import Open
-from ._declaration import SIDES, Endpoint, Fields, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, HostAndPort, Location, Target
 
 APPLICATION = "onceproof-sink"
 """What sessions of the sink's own process say of themselves (PGAPPNAME of libpq, where the sink gives no
@@ -110,12 +110,13 @@ def _create(location: Location) -> Fields:
     return {side: {"postgres": psycopg.conninfo.make_conninfo(addresses[side], dbname=location.name)} for side in SIDES}
 
 
-def _endpoint(address: str) -> tuple[str, int]:
+def _endpoint(address: str) -> list[HostAndPort]:
     found = psycopg.conninfo.conninfo_to_dict(address)
-    return str(found["host"]), int(str(found["port"]))
+    return [(str(found["host"]), int(str(found["port"])))]
 
 
-def _moved(address: str, host: str, port: int) -> str:
+def _moved(address: str, to: Sequence[HostAndPort]) -> str:
+    [(host, port)] = to
     return psycopg.conninfo.make_conninfo(address, host=host, port=port)
 
 

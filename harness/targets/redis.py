@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ import redis
 
 from ..environments.base import Side
 from ..errors import ObservationError
-from ._declaration import SIDES, Endpoint, Fields, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, HostAndPort, Location, Target
 
 ALLOTTED = "onceproof:databases"
 """In database 0: the trial's name by the number of its database."""
@@ -182,13 +182,13 @@ def _as_user(url: str, user: str, password: str, number: int) -> str:
     return parts._replace(netloc=f"{user}:{password}@{parts.hostname}:{parts.port}", path=f"/{number}").geturl()
 
 
-def _endpoint(url: str) -> tuple[str, int]:
+def _endpoint(url: str) -> list[HostAndPort]:
     parts = urlsplit(url)
-    return str(parts.hostname), int(str(parts.port))
+    return [(str(parts.hostname), int(str(parts.port)))]
 
 
-def _moved(url: str, host: str, port: int) -> str:
-    parts = urlsplit(url)
+def _moved(url: str, to: Sequence[HostAndPort]) -> str:
+    parts, [(host, port)] = urlsplit(url), to
     return parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{host}:{port}").geturl()
 
 

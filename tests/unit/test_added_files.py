@@ -383,7 +383,7 @@ class Conversation:
     def answered(self, data):
         yield Answered(data, whole=True)
 
-PROTOCOL = Protocol(Conversation, kinds=("PUT",))
+PROTOCOL = Protocol(lambda route: Conversation(), kinds=("PUT",))
 """
 
 PASSES = """
@@ -405,8 +405,8 @@ def receive(message):
     return b"G"
 
 server = socket.create_server(("127.0.0.1", 0))
-with proxy.Proxy("lines", PROTOCOLS["lines"], server.getsockname()) as one, one.attached(receive, "token"):
-    client = socket.create_connection((one.host, one.port))
+with proxy.Proxy("lines", PROTOCOLS["lines"], [server.getsockname()]) as one, one.attached(receive, "token"):
+    client = socket.create_connection(one.addresses[0])
     service, _ = server.accept()
     client.sendall(b"PUT a")
     print(service.recv(100).decode())

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
 
 import pytest
-from onceproof.faults.protocols import PROTOCOLS, Conversation, Request
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+from onceproof.faults.protocols import PROTOCOLS, Address, Conversation, Request
 from onceproof.faults.protocols._sql import statements
+
+
+def direct(address: Address) -> Address:
+    return address
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
@@ -36,7 +43,7 @@ COMPLETE = message(b"C", b"INSERT 0 1\0")
 
 def session() -> Conversation:
     """A connection to Postgres that has been authenticated."""
-    found = PROTOCOLS["postgres"].converse()
+    found = PROTOCOLS["postgres"].converse(direct)
     assert asked(found, STARTUP) == [Request("startup", changes=False)]
     assert whole(found, message(b"R", b"\0\0\0\0") + READY) == 1
     return found
@@ -127,7 +134,7 @@ def test_the_end_of_a_copy_by_the_extended_protocol_goes_up_to_its_sync(end: byt
 
 
 def test_encryption_is_declined_and_the_service_never_asked() -> None:
-    pieces = list(PROTOCOLS["postgres"].converse().sent(struct.pack("!ii", 8, 80877103)))
+    pieces = list(PROTOCOLS["postgres"].converse(direct).sent(struct.pack("!ii", 8, 80877103)))
     assert [(piece.data, piece.reply) for piece in pieces] == [(b"", b"N")]
 
 
@@ -142,7 +149,7 @@ def command(*words: str) -> bytes:
 
 
 def test_commands_of_redis_are_requests_one_by_one() -> None:
-    redis = PROTOCOLS["redis"].converse()
+    redis = PROTOCOLS["redis"].converse(direct)
     found = asked(redis, command("SET", "a", "1") + command("GET", "a") + b"PING\r\n")
     assert [(one.kind, one.changes) for one in found] == [("SET", True), ("GET", False), ("PING", False)]
     assert found[0].text == "SET a 1"
@@ -150,7 +157,7 @@ def test_commands_of_redis_are_requests_one_by_one() -> None:
 
 
 def test_what_is_queued_changes_nothing_before_exec() -> None:
-    redis = PROTOCOLS["redis"].converse()
+    redis = PROTOCOLS["redis"].converse(direct)
     found = asked(redis, command("MULTI") + command("SET", "a", "1") + command("EXEC") + command("DEL", "a"))
     assert [(one.kind, one.changes) for one in found] == [
         ("MULTI", False), ("SET", False), ("EXEC", True), ("DEL", True)
@@ -158,13 +165,13 @@ def test_what_is_queued_changes_nothing_before_exec() -> None:
 
 
 def test_nested_and_pushed_values_are_told_from_answers() -> None:
-    redis = PROTOCOLS["redis"].converse()
+    redis = PROTOCOLS["redis"].converse(direct)
     asked(redis, command("EXEC") + command("HGETALL", "a"))
     assert whole(redis, b"*2\r\n*1\r\n:1\r\n$-1\r\n>2\r\n+invalidate\r\n*0\r\n%1\r\n+k\r\n+v\r\n") == 2
 
 
 def test_a_connection_that_subscribes_has_no_requests_any_more() -> None:
-    redis = PROTOCOLS["redis"].converse()
+    redis = PROTOCOLS["redis"].converse(direct)
     assert asked(redis, command("SUBSCRIBE", "news") + command("PING")) == []
     assert whole(redis, b"*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n") == 0
 
@@ -177,3 +184,84 @@ def _found(conversation: Conversation, data: bytes) -> Iterator[Request]:
     for piece in conversation.sent(data):
         if piece.request is not None:
             yield piece.request
+
+
+def kafka(name: str, version: int, **fields: Any) -> bytes:
+    """A request, or an answer, of Kafka's."""
+    module, _, message = name.partition(".")
+    found = getattr(import_module(f"kafka.protocol.{module}"), message)(**fields)
+    body = bytes(found.encode(version=version))
+    found.with_header(correlation_id=7)
+    head = bytes(found.encode_header(flexible=found.flexible_version_q(version)))
+    return struct.pack("!i", len(head) + len(body)) + head + body
+
+
+def end_txn(version: int = 5, committed: bool = True) -> bytes:
+    fields = {"transactional_id": "query-1", "producer_id": 1, "producer_epoch": 0, "committed": committed}
+    return kafka("producer.EndTxnRequest", version, **fields)
+
+
+@pytest.mark.parametrize("version", [0, 3, 5])
+@pytest.mark.parametrize(("committed", "word"), [(True, "commit"), (False, "abort")])
+def test_the_end_of_a_transaction_of_kafka_says_how_it_ends(version: int, committed: bool, word: str) -> None:
+    [request] = asked(PROTOCOLS["kafka"].converse(direct), end_txn(version, committed))
+    assert request == Request("EndTxn", f"EndTxn query-1 {word}", changes=True)
+
+
+def produce(acks: int) -> bytes:
+    return kafka("producer.ProduceRequest", 12, transactional_id=None, acks=acks, timeout_ms=1000, topic_data=[])
+
+
+def test_a_produce_that_asks_for_no_acknowledgement_has_no_answer() -> None:
+    conversation = PROTOCOLS["kafka"].converse(direct)
+    pieces = list(conversation.sent(produce(0) + produce(-1)))
+    assert [piece.answered for piece in pieces] == [False, True]
+    assert [piece.request.kind for piece in pieces if piece.request] == ["Produce", "Produce"]
+
+
+def test_what_only_reads_of_kafka_changes_nothing() -> None:
+    conversation = PROTOCOLS["kafka"].converse(direct)
+    found = asked(
+        conversation, kafka("metadata.ApiVersionsRequest", 3, client_software_name="a", client_software_version="1")
+    )
+    found += asked(conversation, kafka("metadata.MetadataRequest", 12, topics=[]))
+    found += asked(conversation, kafka("admin.DescribeClusterRequest", 0))
+    assert [(one.kind, one.changes) for one in found] == [
+        ("ApiVersions", False), ("Metadata", False), ("DescribeCluster", False)
+    ]  # fmt: skip
+
+
+def elsewhere(address: Address) -> Address:
+    return f"proxy-of-{address[0]}", address[1] + 1
+
+
+@pytest.mark.parametrize("version", [1, 8, 12, 13])
+def test_brokers_that_an_answer_names_are_found_by_the_proxy(version: int) -> None:
+    conversation = PROTOCOLS["kafka"].converse(elsewhere)
+    list(conversation.sent(kafka("metadata.MetadataRequest", version, topics=[])))
+    brokers = [MetadataResponse.MetadataResponseBroker(node_id=3, host="one", port=9092, rack=None)]
+    fields = {"brokers": brokers, "controller_id": 3, "topics": [], "cluster_id": "c", "throttle_time_ms": 0}
+    [piece] = conversation.answered(kafka("metadata.MetadataResponse", version, **fields))
+    answer = MetadataResponse.decode(piece.data[4:], version=version, header=True)
+    assert [(one.node_id, one.host, one.port) for one in answer.brokers] == [(3, "proxy-of-one", 9093)]
+    assert (answer.controller_id, answer.header.correlation_id) == (3, 7)
+
+
+@pytest.mark.parametrize("version", [2, 6])
+def test_so_is_the_coordinator_of_a_transaction(version: int) -> None:
+    conversation = PROTOCOLS["kafka"].converse(elsewhere)
+    key = {"coordinator_keys": ["a"]} if version > 3 else {"key": "a"}
+    list(conversation.sent(kafka("metadata.FindCoordinatorRequest", version, key_type=1, **key)))
+    fields = {"node_id": 1, "host": "one", "port": 1, "error_code": 0, "error_message": None}
+    whole_answer = {"coordinators": [FindCoordinatorResponse.Coordinator(key="a", **fields)]} if version > 3 else fields
+    [piece] = conversation.answered(
+        kafka("metadata.FindCoordinatorResponse", version, throttle_time_ms=0, **whole_answer)
+    )
+    answer = FindCoordinatorResponse.decode(piece.data[4:], version=version, header=True)
+    found = answer.coordinators[0] if version > 3 else answer
+    assert (found.host, found.port) == ("proxy-of-one", 2)
+
+
+def test_an_answer_that_nobody_asked_for_is_an_error() -> None:
+    with pytest.raises(ValueError, match="what it had not been asked"):
+        list(PROTOCOLS["kafka"].converse(direct).answered(b"\0\0\0\4\0\0\0\7"))

@@ -62,7 +62,7 @@ class Through:
 
         def serve() -> None:
             with closing(inner), closing(server):
-                Connection(inner, server, PROTOCOLS["redis"].converse(), stop).serve()
+                Connection(inner, server, PROTOCOLS["redis"].converse(lambda address: address), stop).serve()
 
         self.thread = threading.Thread(target=serve, daemon=True)
         self.thread.start()
@@ -127,9 +127,9 @@ def test_a_connection_has_ended_even_if_something_of_it_is_left_to_read() -> Non
 def test_what_is_no_process_of_a_job_passes_unseen(service: Service) -> None:
     told: list[Any] = []
     with (
-        Proxy("redis", PROTOCOLS["redis"], service.server.getsockname()) as proxy,
+        Proxy("redis", PROTOCOLS["redis"], [service.server.getsockname()]) as proxy,
         proxy.attached(lambda message: told.append(message), "token"),
-        socket.create_connection((proxy.host, proxy.port)) as client,
+        socket.create_connection(proxy.addresses[0]) as client,
     ):
         client.settimeout(SECONDS)
         client.sendall(b"SET a\r\n")
@@ -140,8 +140,8 @@ def test_what_is_no_process_of_a_job_passes_unseen(service: Service) -> None:
 def test_a_service_that_does_not_answer_closes_the_connection(service: Service) -> None:
     service.close()
     with (
-        Proxy("redis", PROTOCOLS["redis"], ("127.0.0.1", 1)) as proxy,
-        socket.create_connection((proxy.host, proxy.port)) as client,
+        Proxy("redis", PROTOCOLS["redis"], [("127.0.0.1", 1)]) as proxy,
+        socket.create_connection(proxy.addresses[0]) as client,
     ):
         client.settimeout(SECONDS)
         assert client.recv(1) == b""
@@ -153,9 +153,9 @@ def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(
     told = queue.Queue[Any]()
     monkeypatch.setattr("onceproof.harness.proxies.proxy.client_of", lambda *_: Client("local", 7, "mark", "driver"))
     with (
-        Proxy("postgres", PROTOCOLS["postgres"], service.server.getsockname()) as proxy,
+        Proxy("postgres", PROTOCOLS["postgres"], [service.server.getsockname()]) as proxy,
         proxy.attached(told.put, "token"),
-        socket.create_connection((proxy.host, proxy.port)) as client,
+        socket.create_connection(proxy.addresses[0]) as client,
     ):
         client.settimeout(SECONDS)
         client.sendall(b"\0\0\0\1....")

@@ -1,0 +1,146 @@
+"""Kafka's binary protocol (kafka.apache.org, "Kafka protocol guide"), by kafka-python's classes of its messages.
+
+A request is one message. Brokers name each other in their answers, so those addresses are replaced by others that lead
+here as well: in answers to Metadata, FindCoordinator and DescribeCluster, and to Produce where a leader has changed
+(KIP-951). Those to Fetch are left alone: they name brokers only to clients that read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ._declaration import Answered, Protocol, Request, Route, Sent
+
+HARMLESS = frozenset(
+    {
+        "ApiVersions", "ConsumerGroupHeartbeat", "Fetch", "FetchSnapshot", "FindCoordinator",
+        "GetTelemetrySubscriptions", "Heartbeat", "JoinGroup", "LeaveGroup", "ListOffsets", "Metadata", "OffsetFetch",
+        "OffsetForLeaderEpoch", "PushTelemetry", "SaslAuthenticate", "SaslHandshake", "ShareFetch",
+        "ShareGroupHeartbeat", "SyncGroup",
+    }
+)  # fmt: skip
+"""Requests that change nothing which outlives the client; so are those that describe or list."""
+
+READING = ("Describe", "List")
+
+NAMING = {
+    "Metadata": "metadata.MetadataResponse",
+    "FindCoordinator": "metadata.FindCoordinatorResponse",
+    "DescribeCluster": "admin.DescribeClusterResponse",
+    "Produce": "producer.ProduceResponse",
+}
+"""Answers that name brokers, and their classes."""
+
+TOLD = {
+    "AddOffsetsToTxn": "producer.AddOffsetsToTxnRequest",
+    "EndTxn": "producer.EndTxnRequest",
+    "InitProducerId": "producer.InitProducerIdRequest",
+    "Produce": "producer.ProduceRequest",
+    "TxnOffsetCommit": "producer.TxnOffsetCommitRequest",
+}
+"""Requests of which more is told than their name."""
+
+
+@cache
+def _class(name: str) -> Any:
+    """A class of kafka-python's protocol, which is imported for a first connection only: that takes a while."""
+    module, _, attribute = name.partition(".")
+    return getattr(import_module(f"kafka.protocol.{module}"), attribute)
+
+
+class _Session:
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._from_client = bytearray()
+        self._from_server = bytearray()
+        self._asked = deque[tuple[str, int]]()
+
+    def sent(self, data: bytes) -> Iterator[Sent]:
+        self._from_client += data
+        while (frame := _take(self._from_client)) is not None:
+            key, version = struct.unpack_from("!hh", frame, 4)
+            kind = _name(key)
+            message = _decoded(_class(TOLD[kind]), frame, version) if kind in TOLD else None
+            answered = kind != "Produce" or message is None or message.acks != 0
+            if answered:
+                self._asked.append((kind, version))
+            changes = kind not in HARMLESS and not kind.startswith(READING)
+            yield Sent(frame, Request(kind, _told(kind, message), changes), answered=answered)
+
+    def answered(self, data: bytes) -> Iterator[Answered]:
+        self._from_server += data
+        while (frame := _take(self._from_server)) is not None:
+            if not self._asked:
+                raise ValueError("a broker of Kafka answered what it had not been asked")
+            kind, version = self._asked.popleft()
+            yield Answered(self._routed(frame, kind, version), whole=True)
+
+    def _routed(self, frame: bytes, kind: str, version: int) -> bytes:
+        """The answer with other addresses for the brokers that it names."""
+        if kind not in NAMING:
+            return frame
+        message = _class(NAMING[kind])
+        head = 9 if message.flexible_version_q(version) else 8  # length, correlation id, and an empty list of tags
+        answer = message.decode(memoryview(frame)[head:], version=version)
+        named = [node for node in _nodes(answer, kind, version) if node.host]
+        for node in named:
+            node.host, node.port = self._route((str(node.host), int(node.port)))
+        if not named:
+            return frame
+        again = message(**{name: getattr(answer, name) for name in answer.to_dict()})
+        rest = frame[4:head] + bytes(again.encode(version=version))
+        return struct.pack("!i", len(rest)) + rest
+
+
+def _nodes(answer: Any, kind: str, version: int) -> list[Any]:
+    """What has the host and the port of a broker."""
+    if kind == "FindCoordinator":
+        return list(answer.coordinators) if version >= 4 else [answer]
+    if kind == "Produce":
+        return list(answer.node_endpoints or ()) if version >= 10 else []
+    return list(answer.brokers)
+
+
+def _take(buffer: bytearray) -> bytes | None:
+    """The first whole message with its length in front."""
+    if len(buffer) < 4:
+        return None
+    (length,) = struct.unpack_from("!i", buffer)
+    if length < 4:
+        raise ValueError(f"a message of Kafka's protocol cannot be {length} bytes long")
+    if len(buffer) < 4 + length:
+        return None
+    frame = bytes(buffer[: 4 + length])
+    del buffer[: 4 + length]
+    return frame
+
+
+def _name(key: int) -> str:
+    try:
+        return str(_class("api_key.ApiKey")(key).name)
+    except ValueError:
+        return f"request {key}"
+
+
+def _decoded(kind: Any, frame: bytes, version: int) -> Any:
+    """None for a version that the library does not know."""
+    with suppress(ValueError, IndexError, struct.error):
+        return kind.decode(memoryview(frame)[4:], version=version, header=True)
+    return None
+
+
+def _told(kind: str, message: Any) -> str:
+    transaction = getattr(message, "transactional_id", None)
+    words = [kind, *([str(transaction)] if transaction else [])]
+    if kind == "EndTxn" and message is not None:
+        words.append("commit" if message.committed else "abort")
+    return " ".join(words)
+
+
+PROTOCOL = Protocol(_Session, kinds=("Produce", "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"))
