@@ -44,7 +44,7 @@ class _Request:
 def requests(question: Question) -> Iterator[SweepPoint | Gap]:
     if question.phases is not None and PHASE not in question.phases:
         return
-    found = {role: _of_batch(question.trace, batch) for role, batch in question.roles.items()}
+    found = {role: _steady(question, batch) for role, batch in question.roles.items()}
     if not any(found.values()) and question.phases is not None:
         yield from _none(question)
     for role, of_role in found.items():
@@ -52,6 +52,16 @@ def requests(question: Question) -> Iterator[SweepPoint | Gap]:
     yield from _losses(question, found)
     for role, batch in question.roles.items():
         yield from _in_the_replay(question, role, batch)
+
+
+def _steady(question: Question, batch: int) -> list[_Request]:
+    """The requests of a batch that both traces have: how often a client asks may differ from run to run."""
+    runs = runs_of(question.replay, batch)
+    found = _of_batch(question.trace, batch)
+    if not runs:
+        return found
+    again = {(one.service, one.kind, one.nth) for one in _of_batch(question.replay, batch, runs[:1])}
+    return [one for one in found if (one.service, one.kind, one.nth) in again]
 
 
 def _none(question: Question) -> Iterator[SweepPoint | Gap]:

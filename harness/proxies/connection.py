@@ -6,7 +6,7 @@ from __future__ import annotations
 import select
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -45,7 +45,7 @@ class Connection:
 
     def _pass_some(self) -> bool:
         full = sum(len(piece.data) for piece in self._waiting) > QUEUED
-        readable = select.select([self._server] if full else [self._client, self._server], [], [])[0]
+        readable = _readable([self._server] if full else [self._client, self._server])
         if self._client in readable:
             data = self._client.recv(READ)
             if not data:
@@ -89,6 +89,16 @@ class Connection:
     def _may_pass(self, edge: Literal["before", "after"], request: Request) -> bool:
         """A request whose client has ended meanwhile is discarded."""
         return self._stop(edge, request) and not has_ended(self._client)
+
+
+def _readable(peers: Sequence[socket.socket]) -> list[socket.socket]:
+    """Those of ``peers`` that have sent something, or have ended; waits for the first. By poll, since select knows no
+    more than 1024 files."""
+    poll = select.poll()
+    for peer in peers:
+        poll.register(peer, select.POLLIN)
+    found = {number for number, _ in poll.poll()}
+    return [peer for peer in peers if peer.fileno() in found]
 
 
 def has_ended(peer: socket.socket) -> bool:

@@ -77,6 +77,15 @@ def test_what_only_the_replay_asks_is_struck_by_a_second_crash_counted_over_both
     ]
 
 
+def test_how_often_a_client_asks_may_differ_so_only_what_both_traces_have_is_struck() -> None:
+    trace = asked(1, "PUT a", "PUT b", "PUT c", "END")
+    found = space(*trace, replay=asked(1, "PUT a", "END", "PUT b"), roles={"middle": 1})
+    assert struck(found) == [
+        "request:before[PUT, batch=1]#1", "request:before[PUT, batch=1]#2", "request:before[END, batch=1]#1",
+        "request:after[END, batch=1]#1",
+    ]  # fmt: skip
+
+
 def test_where_there_can_be_none_the_certificate_says_why() -> None:
     found = space(refusal=lambda plan: "request needs --env local", phases=frozenset({"request"}))
     assert found.points == ()
