@@ -130,16 +130,16 @@ def disturbances(journal: Sequence[Event], faults: Sequence[FaultRecord], start:
             text
             for index, event in enumerate(journal)
             if start <= index and _before(index, end)
-            for text in [_disturbance(event, faults, journal[index:])]
+            for text in [_disturbance(event, faults, journal, index)]
             if text
         )
     )
 
 
-def _disturbance(event: Event, faults: Sequence[FaultRecord], rest: Sequence[Event]) -> str | None:
+def _disturbance(event: Event, faults: Sequence[FaultRecord], journal: Sequence[Event], index: int) -> str | None:
     if event["event"] == "fault.fired":
         return _fired(event, faults)
-    if event["event"] == "driver.exited" and not event.get("planned") and _too_early(event, rest):
+    if event["event"] == "driver.exited" and not event.get("planned") and _too_early(event, journal[index:]):
         return f"the driver's own end with code {event.get('code')} ({event.get('error') or 'no exception found'})"
     return None
 

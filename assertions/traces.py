@@ -127,12 +127,12 @@ class Struck:
     def confirmed(self) -> bool:
         return bool(self.traces.of("fault.confirmed", self.number))
 
-    @property
+    @cached_property
     def fired_at(self) -> int:
         """The index from which on the action's consequences are looked for."""
         return (self.traces.of("fault.fired", self.number) or self.traces.of("fault.fired"))[0][0]
 
-    @property
+    @cached_property
     def confirmed_at(self) -> int:
         """The index at which a dead process cannot report any more."""
         confirmed = self.traces.of("fault.confirmed", self.number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..journal import is_at, points
+from ..journal import is_at
 from ..model import Event
 from ..traces import Found, Struck
 from ._tasks import named
@@ -28,7 +28,7 @@ def _engine_saw(struck: Struck) -> str | None:
         if event["event"] == "point" and event.get("batch") == struck.batch and struck.batch is not None:
             if is_at(event, "sink.write", "after") or is_at(event, "batch.commit"):
                 return None
-            if event.get("attempt", -1) > _attempt_before(struck, event):
+            if "attempt" in event and event["attempt"] > _attempt_before(struck, event):
                 return f"attempt {event['attempt']} of {named(event)} ran afterwards"
             if is_at(event, "sink.write", "before") and event.get("run") != struck.point.get("run"):
                 return f"run {event.get('run')} handed batch {struck.batch} over again"
@@ -39,8 +39,8 @@ def _attempt_before(struck: Struck, task: Event) -> int:
     """The highest attempt of the same task that was seen before the error; a first attempt afterwards is no second."""
     seen = [
         event["attempt"]
-        for index, event in points(struck.journal)
-        if index < struck.fired_at and "attempt" in event
+        for event in struck.journal[: struck.fired_at]
+        if event["event"] == "point" and "attempt" in event
         if all(event.get(name) == task.get(name) for name in ("batch", "partition", "stage", "process"))
     ]
     return max(seen, default=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -500,3 +502,32 @@ def test_a_broker_whose_pause_is_ended_elsewhere_must_report_itself() -> None:
     assert seen(paper, text) is None, "that the driver goes on says nothing of the broker"
     paper.add("point", phase="txn.prepare", edge="after", role="broker", process="local:4")
     assert seen(paper, text) == "local:4 reported txn.prepare afterwards"
+
+
+class Read(list[Any]):
+    """A journal that counts how often it is read."""
+
+    times = 0
+
+    def __iter__(self) -> Any:
+        self.times += 1
+        return super().__iter__()
+
+
+def times_read(paper: Paper, text: str, lines: int) -> int:
+    """How often the journal is read where so many lines were reported after the fault."""
+    for _ in range(lines):
+        paper.point("line", None, 1, 1, role="python-worker")
+    found = evidence(None, paper, fault(text))
+    journal = Read(found.journal)
+    examine(0, replace(found, journal=journal))
+    return journal.times
+
+
+@pytest.mark.parametrize(
+    ("paper", "text"),
+    [(failed, FAIL), (lambda: in_batch_1("line", None), KILL.format(written("line", None)))],
+    ids=["fail", "kill"],
+)
+def test_a_journal_with_many_lines_is_not_read_once_for_each_of_them(paper: Callable[[], Paper], text: str) -> None:
+    assert times_read(paper(), text, 10) == times_read(paper(), text, 1000)
