@@ -31,6 +31,8 @@ HARMLESS = frozenset(
 READING = frozenset({"SELECT", "TABLE", "VALUES", "FETCH", "MOVE", "EXPLAIN", "WITH"})
 """Statements that only read, unless they call a function, lock rows, or have one that writes inside."""
 
+BY_THE_CONNECTION = frozenset({"STDIN", "STDOUT"})
+
 WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "INTO", "ANALYZE", "SHARE"})
 
 PURE = frozenset(
@@ -69,7 +71,7 @@ def _split(text: str) -> Iterator[tuple[list[str], list[str]]]:
             calls += [last.lower()] if last else []
             last = ""
         elif not token["comment"]:
-            last = ""
+            last = token[0] if token[0].startswith('"') else ""
     yield words, calls
 
 
@@ -77,11 +79,8 @@ def _kind(words: list[str], calls: list[str]) -> tuple[str, bool]:
     first, second = words[0], words[1] if len(words) > 1 else ""
     if TWO_WORDS.get(first) == second:
         return f"{first} {second}", True
-    if first == "COPY":
-        return first, not {"STDIN", "STDOUT"} & set(
-            words
-        )  # its rows pass by the connection, and their end is a request
+    if first == "COPY":  # of rows that pass by the connection the end is a request
+        return first, not BY_THE_CONNECTION & set(words)
     if first in READING:
-        written = WRITING & set(words) or ("FOR" in words and "UPDATE" in words)
-        return first, bool(written) or any(name not in PURE for name in calls)
+        return first, bool(WRITING & set(words)) or any(name not in PURE for name in calls)
     return first, first not in HARMLESS

@@ -71,6 +71,15 @@ def test_a_command_of_redis_is_stopped_likewise(session: Session, looked: list[t
     assert [rows for edge, _, rows in looked if edge == "after"][-1] > 0
 
 
+def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_again(session: Session) -> None:
+    """By each of its tasks' transactions: brokers are found by the proxy, whichever of them coordinates it."""
+    result = run(session, "kafka_transactional", "request:after[kind=EndTxn, batch=1] -> drop")
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    ended = [event["text"] for event in result.journal if event.get("kind") == "EndTxn" and "text" in event]
+    assert max(map(ended.count, ended)) > 2, "its end was asked for again"
+    assert {event["service"] for event in result.journal if event.get("phase") == "request"} == {"kafka"}
+
+
 @pytest.mark.parametrize("edge", EDGES)
 def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert(session: Session, edge: str) -> None:
     result = run(session, "postgres_upsert", f"request:{edge}[kind=COMMIT, batch=1] -> drop")
