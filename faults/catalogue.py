@@ -87,7 +87,8 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "stateful": shape.stateful,
         "services": shape.services is None or bool(shape.services & set(PROTOCOLS)),
     }
-    return shape.execution in phase.executions and (shape.unknown or having[phase.sinks])
+    unknown = shape.unknown and phase.sinks != "services"  # which services it uses is known of any sink
+    return shape.execution in phase.executions and (unknown or having[phase.sinks])
 
 
 def phases_of(shape: SinkShape) -> list[tuple[Phase, tuple[Edge, ...]]]:

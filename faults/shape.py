@@ -55,7 +55,7 @@ class SinkShape:
     python_file: str = ""
     stateful: bool = False
     execution: Execution = "micro-batch"
-    services: frozenset[str] | None = None
+    services: frozenset[str] | None = frozenset()
     lines: frozenset[int] = frozenset()
     modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
 
@@ -82,7 +82,7 @@ class SinkShape:
         return [file for file in self.modules if (directory / file).parts[-len(wanted) :] == wanted]
 
 
-UNKNOWN = SinkShape(unknown=True)
+UNKNOWN = SinkShape(unknown=True, services=None)
 """A sink of which nothing is known: every phase is allowed."""
 
 

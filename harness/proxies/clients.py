@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
+
+from ..environments.driver_start import EXECUTOR
 
 MARKS = ("ONCEPROOF_DRIVER", "ONCEPROOF_JOB")
 """The mark that every process of one driver has in its environment; the second one on other machines."""
@@ -38,10 +42,16 @@ def client_of(peer: tuple[str, int], port: int) -> Client | None:
 def _client(pid: int) -> Client | None:
     try:
         process = psutil.Process(pid)
-        variables, name = process.environ(), process.name()
+        variables, command = process.environ(), process.cmdline()
     except psutil.Error:
         return None
     mark = next((variables[variable] for variable in MARKS if variables.get(variable)), None)
     if mark is None:
         return None
-    return Client(variables.get("ONCEPROOF_PLACE", "local"), pid, mark, "driver" if name == "java" else "python-client")
+    return Client(variables.get("ONCEPROOF_PLACE", "local"), pid, mark, _role(command))
+
+
+def _role(command: Sequence[str]) -> str:
+    if EXECUTOR in command:
+        return "executor"
+    return "driver" if Path(command[0]).name == "java" else "python-client"

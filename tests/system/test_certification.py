@@ -51,7 +51,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-IN_SHORT = ("ledger_by_attempt", "notes_progress_apart", "ledger_in_autocommit")
+IN_SHORT = ("ledger_by_attempt", "ledger_in_autocommit")
 
 
 @pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in FOUND])

@@ -12,6 +12,7 @@ from onceproof.assertions import Workload
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial import act
 from onceproof.harness.trial.spec import TrialResult
+from trials import long
 
 SMALL = Workload(batches=3, rows=48)
 
@@ -64,6 +65,7 @@ def test_a_request_is_stopped_before_it_reaches_the_service_and_after_it_has_bee
 EDGES = ("before", "after")
 
 
+@pytest.mark.long
 def test_a_command_of_redis_is_stopped_likewise(session: Session, looked: list[tuple[str, str, int]]) -> None:
     result = run(session, "redis_ledger", "request:before[service=redis, batch=1] -> kill(driver)")
     assert result.verdict.outcome.value == "pass", result.verdict.reason
@@ -80,7 +82,7 @@ def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_aga
     assert {event["service"] for event in result.journal if event.get("phase") == "request"} == {"kafka"}
 
 
-@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("edge", [long("before"), "after"])
 def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert(session: Session, edge: str) -> None:
     result = run(session, "postgres_upsert", f"request:{edge}[kind=COMMIT, batch=1] -> drop")
     [fault] = result.verdict.faults

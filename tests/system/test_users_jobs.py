@@ -122,6 +122,7 @@ def test_an_upsert_by_key_that_lets_an_older_event_stand_is_right_when_nothing_f
     assert trial("upsert_older_wins", workload=FULL).verdict.outcome == "pass"
 
 
+@pytest.mark.long
 def test_the_greatest_by_an_order_is_kept_where_the_sink_says_so(trial: Run, tmp_path: Path) -> None:
     text = find_sink("postgres_latest").read_text()
     text = text.replace('KEY = ("key",)', 'KEY = ("key",)\nORDER = "event_time"\nSETTLE = 0.5')

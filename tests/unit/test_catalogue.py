@@ -45,7 +45,7 @@ V2 = [
 
 
 def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
-    assert [phase.name for phase in PHASES if phase.sinks != "stateful"] == [*V2, "txn.prepare", "line"]
+    assert [phase.name for phase in PHASES if phase.sinks != "stateful"] == [*V2, "txn.prepare", "line", "request"]
     names = [phase.name for phase in PHASES]
     assert names.index("task.row") < names.index("state.commit") < names.index("task.commit")
 
@@ -100,6 +100,8 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
             SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),
             [*V2, "txn.prepare", "line"],
         ),
+        (SinkShape(foreach_batch=True, services=frozenset({"postgres"})), [*COMMON, "request"]),
+        (SinkShape(foreach_batch=True, services=frozenset({"directory"})), COMMON),
         (UNKNOWN, [phase.name for phase in PHASES]),
     ],
 )
@@ -107,6 +109,24 @@ def test_a_sink_has_the_phases_of_its_kind(shape: SinkShape, expected: list[str]
     found = phases_of(shape)
     assert [phase.name for phase, _ in found] == expected
     assert all(edges == phase.edges for phase, edges in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "services"),
+    [
+        ("SERVICES = ('kafka', 'postgres')", {"kafka", "postgres"}),
+        ("GUARANTEE, SERVICES = 'exactly-once', ('redis',)", {"redis"}),
+        ("GUARANTEE = 'exactly-once'", set()),
+        ("SERVICES = tuple(['kafka'])", None),
+        ("from team import SERVICES", None),
+    ],
+)
+def test_the_services_of_a_sink_are_read_from_its_text(tmp_path: Path, text: str, services: set[str] | None) -> None:
+    (tmp_path / "team.py").write_text("SERVICES = ('kafka',)")
+    (tmp_path / "s.py").write_text(f"{text}\ndef write_batch(df, batch_id, target):\n    pass\n")
+    found = shape_of(tmp_path / "s.py")
+    assert found.services == services
+    assert has_phase(found, phase_named("request")) is (services is None or bool(services))
 
 
 def test_names_that_are_not_there_raise_key_errors() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from onceproof.faults import PHASES
 from onceproof.faults.declarations import ALWAYS_REPORTED
 from onceproof.faults.probes.jvm import every_rule, rules
+from onceproof.faults.probes.rule import Side
 
 WHERE: dict[str, Any] = {"spark_version": "4.2.0", "host": "127.0.0.1", "port": 21000, "token": "tok"}
 POINTS = sorted({(str(rule.phase), rule.edge or "", rule.side) for rule in every_rule() if rule.phase})
@@ -35,7 +36,9 @@ def test_each_point_has_its_rule(phase: str, edge: str, side: Any) -> None:
 
 
 def test_every_point_of_a_jvm_in_the_catalogue_has_a_rule() -> None:
-    declared = {(phase.name, edge, phase.where) for phase in PHASES if phase.where != "python" for edge in phase.edges}
+    declared = {
+        (phase.name, edge, phase.where) for phase in PHASES if phase.where in get_args(Side) for edge in phase.edges
+    }
     assert declared <= set(POINTS)
 
 
