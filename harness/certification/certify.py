@@ -31,6 +31,7 @@ from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
 from .repeats import determinism_of, looks_into
+from .requests import is_request
 from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
@@ -121,7 +122,7 @@ class _Sweeping:
             return
         question = self._question(self.state, replay)
         space = space_of(question)
-        asked = select(space, self.state.wanted.points)
+        asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
         self.state = replace(self.state, space=space, asked=asked)
         if goes_on and self._run(asked.points, self._lanes):
             crashes: list[Crash] = []
@@ -165,7 +166,9 @@ class _Sweeping:
         return replay_of(self._session, state.request, state.directory, state.roles) if replays(state.wanted) else ()
 
     def _steps(self) -> list[SweepPoint]:
-        return [point for point in self.state.asked.points if isinstance(point.at, Step) and not point.exclusive]
+        """What the reference trace alone says for sure: which requests are steady is seen in the replay."""
+        found = [point for point in self.state.asked.points if isinstance(point.at, Step) and not point.exclusive]
+        return [point for point in found if not is_request(point)]
 
     def _run(self, points: Sequence[SweepPoint], lanes: int) -> bool:
         """Run what has no result yet; whether the sweep goes on."""
@@ -176,6 +179,14 @@ class _Sweeping:
         expected = _expected(state.reference, sizes, lanes)
         self._announce(Sweep(state.reference, len(state.asked.points), len(todo), stored, expected))
         return self._engine.run(todo, lanes)
+
+
+def with_struck(asked: Space, before: Space, store: Store) -> Space:
+    """What is asked now, and what was asked before and has a result: a failure stays one, whatever the replay shows."""
+    known = {point.text for point in asked.points}
+    return asked.with_more(
+        tuple(point for point in before.points if point.text not in known and store.get(point.text) is not None)
+    )
 
 
 def _struck(state: _SweepState) -> Iterator[Struck]:

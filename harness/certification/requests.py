@@ -54,6 +54,10 @@ def requests(question: Question) -> Iterator[SweepPoint | Gap]:
         yield from _in_the_replay(question, role, batch)
 
 
+def is_request(point: SweepPoint) -> bool:
+    return isinstance(point.at, Step) and point.at.phase == PHASE
+
+
 def _steady(question: Question, batch: int) -> list[_Request]:
     """The requests of a batch that both traces have: how often a client asks may differ from run to run."""
     runs = runs_of(question.replay, batch)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from onceproof.faults import parse
+from onceproof.harness.certification.certify import with_struck
+from onceproof.harness.certification.points import Space, SweepPoint
 from onceproof.harness.certification.results import INPUTS as INPUTS_FILE
 from onceproof.harness.certification.results import RESULTS, PointResult, Store, unexplained
+from onceproof.harness.certification.trace import Step
 from onceproof.harness.errors import UsageError
 
 INPUTS = {"sink my_sink.py": "a1", "seed": "1"}
@@ -76,3 +80,14 @@ def test_a_run_that_failed_is_explained_by_a_point_of_it_that_failed_by_itself()
     assert unexplained([run], [result(), result(other)]) == [run]
     assert unexplained([run], [result(), result("sink.write:after[batch=3] -> kill(driver)", "fail")]) == [run]
     assert unexplained([run], [result(), result(other, "fail")]) == []
+
+
+def test_a_point_that_was_struck_stays_asked_whatever_the_replay_shows(tmp_path: Path) -> None:
+    store = Store(tmp_path, INPUTS)
+    store.add(result())
+    struck, other = (
+        SweepPoint(Step("sink.commit", "after"), "kill(driver)", "middle", 1, parse(plan))
+        for plan in (PLAN, "query.start:before -> kill(driver)")
+    )
+    assert with_struck(Space(()), Space((struck, other)), store).points == (struck,)
+    assert with_struck(Space((struck,)), Space((struck,)), store).points == (struck,)
