@@ -62,7 +62,9 @@ class Conversation(Interface):
 @dataclass(frozen=True)
 class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
-    are found. ``kinds``: examples of its requests, for the documentation."""
+    are found. ``kinds``: examples of its requests, for the documentation. ``unsteady``: kinds of which clients send
+    more or fewer for the same data, because they gather it for a while."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
+    unsteady: frozenset[str] = frozenset()

@@ -143,4 +143,8 @@ def _told(kind: str, message: Any) -> str:
     return " ".join(words)
 
 
-PROTOCOL = Protocol(_Session, kinds=("Produce", "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"))
+PROTOCOL = Protocol(
+    _Session,
+    kinds=("Produce", "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"),
+    unsteady=frozenset({"AddPartitionsToTxn", "Produce"}),
+)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...faults import Action, Fault, Plan, Point, format_action
+from ...faults.protocols import PROTOCOLS
 from .points import CRASH, KILL, Gap, Question, SweepPoint
 from .trace import Event, Step, runs_of
 
@@ -37,6 +38,10 @@ class _Request:
         return Point(PHASE, edge, where, self.nth)  # type: ignore[arg-type]
 
     @property
+    def unsteady(self) -> bool:
+        return self.service in PROTOCOLS and self.kind in PROTOCOLS[self.service].unsteady
+
+    @property
     def shown(self) -> str:
         return f"{self.kind} {self.nth} to {self.service}"
 
@@ -59,9 +64,12 @@ def is_request(point: SweepPoint) -> bool:
 
 
 def _steady(question: Question, batch: int) -> list[_Request]:
-    """The requests of a batch that both traces have: how often a client asks may differ from run to run."""
+    """The requests of a batch that any run of it has: how often a client asks may differ from run to run. So those that
+    both traces have; and of kinds that are known to differ the first, but in a full sweep."""
     runs = runs_of(question.replay, batch)
     found = _of_batch(question.trace, batch)
+    if question.profile != "full":
+        found = [one for one in found if one.nth == 1 or not one.unsteady]
     if not runs:
         return found
     again = {(one.service, one.kind, one.nth) for one in _of_batch(question.replay, batch, runs[:1])}

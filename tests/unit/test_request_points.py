@@ -86,6 +86,14 @@ def test_how_often_a_client_asks_may_differ_so_only_what_both_traces_have_is_str
     ]  # fmt: skip
 
 
+def test_of_requests_that_a_client_gathers_by_time_only_the_first_is_struck_but_in_a_full_sweep() -> None:
+    trace = [{**event, "service": "kafka"} for event in asked(1, "Produce a", "Produce b", "Produce c", "EndTxn")]
+    assert [one.detail for one in space(*trace).points if one.action == "kill(driver)"] == [
+        "Produce 1 to kafka", "EndTxn 1 to kafka", "EndTxn 1 to kafka"
+    ]  # fmt: skip
+    assert len(struck(space(*trace, profile="full"))) == 5
+
+
 def test_where_there_can_be_none_the_certificate_says_why() -> None:
     found = space(refusal=lambda plan: "request needs --env local", phases=frozenset({"request"}))
     assert found.points == ()
