@@ -33,10 +33,15 @@ def client_of(peer: tuple[str, int], port: int) -> Client | None:
 
     None if it has ended meanwhile, or is no process of a job's.
     """
-    for connection in psutil.net_connections("tcp4"):
-        if connection.pid and connection.laddr == peer and connection.raddr and connection.raddr.port == port:
+    for connection in psutil.net_connections("tcp"):
+        if connection.pid and connection.raddr and connection.raddr.port == port and _address(connection.laddr) == peer:
             return _client(connection.pid)
     return None
+
+
+def _address(local: Any) -> tuple[str, int]:
+    """Of IPv4, also where it is written as one of IPv6, as a JVM's sockets are."""
+    return str(local.ip).removeprefix("::ffff:"), int(local.port)
 
 
 def _client(pid: int) -> Client | None:

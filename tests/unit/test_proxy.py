@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
 import threading
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 from onceproof.faults.protocols import PROTOCOLS, Request
-from onceproof.harness.proxies.clients import Client
+from onceproof.harness.proxies.clients import Client, client_of
 from onceproof.harness.proxies.connection import Connection, has_ended
 from onceproof.harness.proxies.proxy import Proxy
 
@@ -163,3 +164,17 @@ def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(
         fields = told.get(timeout=SECONDS).fields
     assert (fields["event"], fields["pid"]) == ("probe.error", 7)
     assert "cannot be 1 bytes long" in fields["error"]
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_client_is_found_by_its_port_also_where_ipv4_is_written_as_ipv6_as_in_a_jvm(
+    family: socket.AddressFamily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onceproof.harness.proxies.clients._client", lambda pid: Client("local", pid, "mark", "driver"))
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(family) as client:
+        port = server.getsockname()[1]
+        client.connect(("::ffff:127.0.0.1" if family == socket.AF_INET6 else "127.0.0.1", port))
+        accepted, peer = server.accept()
+        with accepted:
+            found = client_of(peer, port)
+    assert found == Client("local", os.getpid(), "mark", "driver")
