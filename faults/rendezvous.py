@@ -74,7 +74,7 @@ class Rendezvous:
     ) -> None:
         server, self._server = self._server, None
         if server is not None:
-            _close(server)
+            close_socket(server)
         for token in list(self._connections):
             self._drop(token)
 
@@ -180,10 +180,11 @@ class Rendezvous:
         with self._lock:
             connections = list(self._connections.pop(token, ()))
         for connection in connections:
-            _close(connection)
+            close_socket(connection)
 
 
-def _close(connection: socket.socket) -> None:
+def close_socket(connection: socket.socket) -> None:
+    """Close it for both sides, also under a thread that reads from it."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()

@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ._buffers import length_at, taken
 from ._declaration import Answered, Protocol, Request, Route, Sent
 
 HARMLESS = frozenset(
@@ -109,16 +110,8 @@ def _nodes(answer: Any, kind: str, version: int) -> list[Any]:
 
 def _take(buffer: bytearray) -> bytes | None:
     """The first whole message with its length in front."""
-    if len(buffer) < 4:
-        return None
-    (length,) = struct.unpack_from("!i", buffer)
-    if length < 4:
-        raise ValueError(f"a message of Kafka's protocol cannot be {length} bytes long")
-    if len(buffer) < 4 + length:
-        return None
-    frame = bytes(buffer[: 4 + length])
-    del buffer[: 4 + length]
-    return frame
+    length = length_at(buffer, 0, "Kafka's")
+    return taken(buffer, None if length is None else 4 + length)
 
 
 def _name(key: int) -> str:

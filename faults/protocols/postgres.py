@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from ._buffers import length_at, taken
 from ._declaration import Answered, Protocol, Request, Sent
 from ._sql import statements
 
@@ -144,16 +145,8 @@ class _Session:
 
 def _take(buffer: bytearray, head: int) -> bytes | None:
     """The first whole message: its type in ``head`` bytes, its length in four, which count themselves."""
-    if len(buffer) < head + 4:
-        return None
-    (length,) = struct.unpack_from("!i", buffer, head)
-    if length < 4:
-        raise ValueError(f"a message of Postgres' protocol cannot be {length} bytes long")
-    if len(buffer) < head + length:
-        return None
-    message = bytes(buffer[: head + length])
-    del buffer[: head + length]
-    return message
+    length = length_at(buffer, head, "Postgres'")
+    return taken(buffer, None if length is None else head + length)
 
 
 def _text(body: bytes) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ._buffers import taken
 from ._declaration import Answered, Protocol, Request, Sent
 
 SHOWN = 200
@@ -40,10 +41,9 @@ class _Session:
     def sent(self, data: bytes) -> Iterator[Sent]:
         self._from_client += data
         while self._from_client and not self._listens:
-            end = _end(self._from_client, 0)
-            if end is None:
+            command = taken(self._from_client, _end(self._from_client, 0))
+            if command is None:
                 return
-            command, self._from_client = bytes(self._from_client[:end]), self._from_client[end:]
             yield self._command(command)
         if self._listens:
             yield Sent(bytes(self._from_client))
@@ -68,10 +68,9 @@ class _Session:
             return
         self._from_server += data
         while self._from_server:
-            end = _end(self._from_server, 0)
-            if end is None:
+            answer = taken(self._from_server, _end(self._from_server, 0))
+            if answer is None:
                 return
-            answer, self._from_server = bytes(self._from_server[:end]), self._from_server[end:]
             whole = self._asked > 0 and not answer.startswith(b">")  # RESP 3 pushes what nobody asked for
             self._asked -= whole
             yield Answered(answer, whole)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.handlers import says_undone
 from .callers import Callers, callers_by_line, caught
-from .points import CRASH, FAIL, KILL, Code, Gap, Question, SweepPoint, selector
+from .points import FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, selector
 from .steps import shown
 from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
@@ -137,7 +137,7 @@ def second_crashes(question: Question) -> Iterator[SweepPoint]:
     """
     found: dict[tuple[str, str, str], list[SweepPoint]] = {}
     for role, batch in question.roles.items():
-        crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
+        crash = crash_in(batch)
         for point in (*_new_steps(question, role, batch, crash), *_new_ways(question, role, batch, crash)):
             found.setdefault((point.step, point.action, point.detail), []).append(point)
     for turn, points in enumerate(found.values()):

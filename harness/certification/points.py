@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...faults import Action, Plan, Point, format_plan
+from ...faults import Action, Fault, Plan, Point, format_plan
 from .trace import Event, Line, Step
 
 Profile = Literal["demo", "quick", "standard", "full"]
@@ -21,6 +21,13 @@ KILL = Action("kill", "driver")
 FAIL = Action("fail")
 CRASH = Point("batch.commit", "before")
 """Where the driver dies first in a plan of two faults: all of the batch has been done, and all of it is replayed."""
+
+
+def crash_in(batch: int) -> Fault:
+    """The driver's death behind all of a batch."""
+    return Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
+
+
 ANY_BATCH = "any"
 """The role of points that know no batch."""
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ...faults import Fault, Plan, Point, format_plan
+from ...faults import Plan, format_plan
 from ..determinism import Determinism, compared
 from ..errors import SinkError
 from ..jobs import REFERENCE, find_job
 from ..session import Request, Session
 from ..sinks import JOBS
 from ..trial.trial import KEPT
-from .points import CRASH, KILL
+from .points import crash_in
 from .traced import traced
 
 RECORDER = JOBS / "recorder.py"
@@ -22,9 +22,7 @@ DETERMINISM = "000-determinism"
 
 def crashes(batches: Iterable[int]) -> str:
     """The plan by which each of these batches is run twice."""
-    return format_plan(
-        Plan(tuple(Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,)) for batch in batches))
-    )
+    return format_plan(Plan(tuple(crash_in(batch) for batch in batches)))
 
 
 def looks_into(request: Request) -> bool:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.protocols import PROTOCOLS
-from .points import CRASH, KILL, Gap, Question, SweepPoint
-from .trace import Event, Step, runs_of
+from .points import KILL, Gap, Question, SweepPoint, crash_in
+from .trace import Event, Step, reports, runs_of
 
 DROP = Action("drop")
 
@@ -117,12 +117,12 @@ def _in_the_replay(question: Question, role: str, batch: int) -> Iterator[SweepP
     runs = runs_of(question.replay, batch)
     if len(runs) < 2:
         return
-    crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
-    known = {one.signature for one in (*_of_batch(question.trace, batch), *_of_batch(question.replay, batch, runs[:1]))}
-    struck = set[Signature]()
-    for request in _of_batch(question.replay, batch, runs[:2])[len(_of_batch(question.replay, batch, runs[:1])) :]:
-        if request.signature not in known | struck:
-            struck.add(request.signature)
+    crash = crash_in(batch)
+    killed = _of_batch(question.replay, batch, runs[:1])
+    known = {one.signature for one in (*_of_batch(question.trace, batch), *killed)}
+    for request in _of_batch(question.replay, batch, runs[:2])[len(killed) :]:
+        if request.signature not in known:
+            known.add(request.signature)
             yield _point(request, "before", KILL, role, batch, crash)
 
 
@@ -138,10 +138,8 @@ def _of_batch(journal: Sequence[Event], batch: int, runs: Sequence[str] | None =
     """The requests of a batch in the order in which they came, in these runs or in all."""
     counts = Counter[tuple[str, str]]()
     found = []
-    for event in journal:
-        if event["event"] != "point" or event["phase"] != PHASE or event.get("edge") != "before":
-            continue
-        if event.get("batch") == batch and (runs is None or event.get("run") in runs):
+    for event in reports(journal, batch):
+        if (event["phase"], event.get("edge")) == (PHASE, "before") and (runs is None or event.get("run") in runs):
             service, kind = event["service"], event["kind"]
             counts[service, kind] += 1
             signature = (service, kind, re.sub(r"\d+", "0", event.get("text", "")))

@@ -17,7 +17,7 @@ from operator import attrgetter
 from ...faults import Action, Fault, Plan, Point, format_action, format_fault
 from .callers import callers_by_line, caught
 from .lines import facts_at, fails
-from .points import ANY_BATCH, CRASH, KILL, Gap, Question, SweepPoint
+from .points import ANY_BATCH, KILL, Gap, Question, SweepPoint, crash_in
 from .roles import MIDDLE
 from .trace import Event, Line, Step, around, executions, line_of
 
@@ -61,7 +61,7 @@ def starts(question: Question) -> Iterator[SweepPoint]:
     known: Known = set()
     crashes = zip(question.roles.items(), later, strict=False)
     for (_, batch), start in sorted(crashes, key=lambda crash: crash[0][0] != MIDDLE):
-        crash = Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
+        crash = crash_in(batch)
         yield from _after(question, crash, first, start, known, AGAIN)
 
 

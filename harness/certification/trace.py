@@ -68,13 +68,13 @@ NOTHING = Executed({}, {}, {})
 
 def runs_of(trace: Sequence[Event], batch: int) -> list[str]:
     """The runs that worked on a batch, in their order: the first run, then that of its replay."""
-    return list(dict.fromkeys(event["run"] for event in _reports(trace, batch) if "run" in event))
+    return list(dict.fromkeys(event["run"] for event in reports(trace, batch) if "run" in event))
 
 
 def executed(trace: Sequence[Event], batch: int, run: str | None = None) -> Executed:
     """What a trace recorded of ``batch``, in one run or in all."""
     steps, lines, tasks = Counter[Step](), Counter[Line](), Counter[int]()
-    for event in _reports(trace, batch):
+    for event in reports(trace, batch):
         if run is not None and event.get("run") != run:
             continue
         if event["phase"] == "line":
@@ -146,5 +146,6 @@ def lines_in(trace: Sequence[Event]) -> frozenset[Line]:
     )
 
 
-def _reports(trace: Sequence[Event], batch: int) -> list[Event]:
+def reports(trace: Sequence[Event], batch: int) -> list[Event]:
+    """What probes reported of a batch."""
     return [event for event in trace if event["event"] == "point" and event.get("batch") == batch]

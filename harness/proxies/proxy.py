@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Literal
 
 from ...faults.protocols import Address, Protocol, Request
-from ...faults.rendezvous import DROP, GO_ON
+from ...faults.rendezvous import AGAIN, DROP, GO_ON, close_socket
 from ...faults.report import Message
 from .clients import Client, client_of
 from .connection import Connection
@@ -63,7 +63,7 @@ class Proxy:
         with self._lock:
             self._ended = True
         for server in self._listening.values():
-            _close(server)
+            close_socket(server)
         self._close_all()
 
     @contextmanager
@@ -81,7 +81,8 @@ class Proxy:
         while not self._ended:
             try:
                 client, peer = server.accept()
-            except OSError:
+            except OSError:  # it was closed, or the system had no connection to give
+                threading.Event().wait(AGAIN)
                 continue
             arguments = (client, endpoint, (peer, port), next(self._numbers))
             threading.Thread(target=self._serve, args=arguments, name=f"{self.service} client", daemon=True).start()
@@ -133,7 +134,7 @@ class Proxy:
     def _forget(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.discard(connection)
-        _close(connection)
+        close_socket(connection)
 
     def _close_all(self) -> None:
         with self._lock:
@@ -145,8 +146,3 @@ class Proxy:
 def _end(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
-
-
-def _close(connection: socket.socket) -> None:
-    _end(connection)
-    connection.close()

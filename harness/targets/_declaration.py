@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...assertions import Open
+from ...faults.protocols import Address
 from ..environments.base import Addresses, Side
 from ..errors import ObservationError
 
@@ -42,16 +43,13 @@ Fields = Mapping[Side, Mapping[str, Any]]
 """Fields of the sink's ``target`` by name, rendered for each side; values are JSON."""
 
 
-HostAndPort = tuple[str, int]
-
-
 @dataclass(frozen=True)
 class Endpoint:
     """How to put a proxy in front of a service: ``of`` says to which hosts and ports an address leads, ``moved`` makes
     it lead to as many others."""
 
-    of: Callable[[str], Sequence[HostAndPort]]
-    moved: Callable[[str, Sequence[HostAndPort]], str]
+    of: Callable[[str], Sequence[Address]]
+    moved: Callable[[str, Sequence[Address]], str]
 
 
 @dataclass(frozen=True)

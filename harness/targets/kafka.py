@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from ...assertions import Open, rows_of_json
+from ...faults.protocols import Address
 from ..kafka_topics import create_topics, delete_topics, read_topic, stable
 from ..kafka_transactions import abort_transaction, open_transactions
-from ._declaration import SIDES, Endpoint, Fields, HostAndPort, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, Location, Target
 
 READ = 30.0
 """Seconds to count the records."""
@@ -55,12 +56,12 @@ def drop(location: Location) -> None:
     delete_topics(location.address("kafka"), [topic(location)])
 
 
-def endpoint(bootstrap: str) -> list[HostAndPort]:
+def endpoint(bootstrap: str) -> list[Address]:
     servers = [server.strip().rpartition(":") for server in bootstrap.split(",")]
     return [(host, int(port)) for host, _, port in servers]
 
 
-def moved(bootstrap: str, to: Sequence[HostAndPort]) -> str:
+def moved(bootstrap: str, to: Sequence[Address]) -> str:
     return ",".join(f"{host}:{port}" for host, port in to)
 
 

@@ -14,7 +14,8 @@ import psycopg
 from psycopg import sql
 
 from ...assertions import Open
-from ._declaration import SIDES, Endpoint, Fields, HostAndPort, Location, Target
+from ...faults.protocols import Address
+from ._declaration import SIDES, Endpoint, Fields, Location, Target
 
 APPLICATION = "onceproof-sink"
 """What sessions of the sink's own process say of themselves (PGAPPNAME of libpq, where the sink gives no
@@ -110,12 +111,12 @@ def _create(location: Location) -> Fields:
     return {side: {"postgres": psycopg.conninfo.make_conninfo(addresses[side], dbname=location.name)} for side in SIDES}
 
 
-def _endpoint(address: str) -> list[HostAndPort]:
+def _endpoint(address: str) -> list[Address]:
     found = psycopg.conninfo.conninfo_to_dict(address)
     return [(str(found["host"]), int(str(found["port"])))]
 
 
-def _moved(address: str, to: Sequence[HostAndPort]) -> str:
+def _moved(address: str, to: Sequence[Address]) -> str:
     [(host, port)] = to
     return psycopg.conninfo.make_conninfo(address, host=host, port=port)
 

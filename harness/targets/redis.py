@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 
 import redis
 
+from ...faults.protocols import Address
 from ..environments.base import Side
 from ..errors import ObservationError
-from ._declaration import SIDES, Endpoint, Fields, HostAndPort, Location, Target
+from ._declaration import SIDES, Endpoint, Fields, Location, Target
 
 ALLOTTED = "onceproof:databases"
 """In database 0: the trial's name by the number of its database."""
@@ -182,12 +183,12 @@ def _as_user(url: str, user: str, password: str, number: int) -> str:
     return parts._replace(netloc=f"{user}:{password}@{parts.hostname}:{parts.port}", path=f"/{number}").geturl()
 
 
-def _endpoint(url: str) -> list[HostAndPort]:
+def _endpoint(url: str) -> list[Address]:
     parts = urlsplit(url)
     return [(str(parts.hostname), int(str(parts.port)))]
 
 
-def _moved(url: str, to: Sequence[HostAndPort]) -> str:
+def _moved(url: str, to: Sequence[Address]) -> str:
     parts, [(host, port)] = urlsplit(url), to
     return parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{host}:{port}").geturl()
 
