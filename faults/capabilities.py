@@ -30,6 +30,9 @@ class Machines(Protocol):
     def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """SIGKILL; returns when the death is confirmed."""
 
+    def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+        """The same, and what Python processes of the target's machine wrote to files and did not sync is gone."""
+
     def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""
 

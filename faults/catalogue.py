@@ -86,8 +86,10 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,
         "services": shape.services is None or bool(shape.services & set(PROTOCOLS)),
+        "files": shape.writes_files,
     }
-    unknown = shape.unknown and phase.sinks != "services"  # which services it uses is known of any sink
+    known = ("services", "files")  # of any sink
+    unknown = shape.unknown and phase.sinks not in known
     return shape.execution in phase.executions and (unknown or having[phase.sinks])
 
 
@@ -152,6 +154,6 @@ def example_of(phase: Phase) -> str:
     """How a point of ``phase`` is written."""
     if phase.name == "line":
         return "line[my_sink.py:42][batch=1]"
-    samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit", "kind": "kind=COMMIT"}
+    samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit", "kind": "kind=COMMIT", "op": "op=rename"}
     chosen = [samples[parameter.name] for parameter in phase.selectors if parameter.name in samples]
     return f"{phase.name}:{phase.edges[-1]}" + (f"[{', '.join(chosen)}]" if chosen else "")

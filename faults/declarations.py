@@ -6,16 +6,16 @@ in ``actions/`` with an ``ACTION``. :mod:`.catalogue` finds them by listing the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ..plans import Action, Edge, Value
 from ..requirements import Requirement
 from .capabilities import Scene
 
-ProcessKind = Literal["driver", "executor", "broker", "python", "connection"]
-Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful", "services"]
+ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "files"]
+Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful", "services", "files"]
 Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
@@ -25,9 +25,11 @@ PROCESS_KINDS: dict[ProcessKind, str] = {
     "broker": "broker",
     "python": "Python",
     "connection": "connection to a service",
+    "files": "process that changes a file",
 }
 """The process whose thread is stopped at a phase; ``python`` is the sink's own code on the driver's machine. A
-connection is stopped by the proxy that it passes: the process at its other end waits for the answer."""
+connection is stopped by the proxy that it passes: the process at its other end waits for the answer. ``files`` is any
+process of the driver's machine, which the system stops."""
 
 EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
@@ -38,6 +40,7 @@ SINKS: dict[Sinks, str] = {
     "python": "sinks whose Python code runs in a batch",
     "stateful": "jobs that keep state",
     "services": "sinks whose target is a service that a proxy can pass on to",
+    "files": "sinks that write files",
 }
 
 
@@ -61,7 +64,8 @@ class Parameter:
     ``choices`` if there are any), a duration (``300ms``, ``2s``, ``1.5s``, ``2m``; in seconds as a float once read),
     the dotted name of a Python class, or ``true`` or ``false``. ``default`` holds where it is left out. An argument may
     be given only where a thread of ``stopped_in`` is stopped; ``elsewhere`` ends the sentence that refuses it ("...,
-    where ...").
+    where ..."). ``choices_in`` has all the values that it takes in processes of a kind. It may be given only with
+    one of ``targets``, if there are any; ``needs_files``: changes of files have to be reported for it.
     """
 
     name: str
@@ -73,6 +77,9 @@ class Parameter:
     default: Value | None = None
     stopped_in: tuple[ProcessKind, ...] = EVERYWHERE
     elsewhere: str = ""
+    choices_in: Mapping[ProcessKind, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    targets: tuple[str, ...] = ()
+    needs_files: bool = False
 
 
 @dataclass(frozen=True)

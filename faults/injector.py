@@ -284,7 +284,7 @@ class Injector:
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
         ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``: of a ``drop`` at a connection."""
-        kept = ("role", "error", "phase", "file", "line", "outside", "service", "kind", "edge")
+        kept = ("role", "error", "phase", "file", "line", "outside", "service", "kind", "edge", "op", "path")
         shown = {name: value for name, value in fields.items() if name in kept}
         with self._lock:
             self._record(event, {**shown, "process": process_of(fields)})
@@ -294,12 +294,12 @@ class Injector:
             self._OUTCOMES[event](self, fields, ordered)
 
     def _raised(self, fields: Mapping[str, Any], step: _Step) -> None:
-        """An exception at a line is confirmed by the probe that raised it."""
+        """An exception at a line, or an error of a change of a file, is confirmed by the probe that raised it."""
         outside = ", outside of the try around it" if fields.get("outside") else ""
-        self._done(step, f"line {_place(step)} raised {fields.get('error')}{outside}")
+        self._done(step, f"{_place(step)} raised {fields.get('error')}{outside}")
 
     def _not_raised(self, fields: Mapping[str, Any], step: _Step) -> None:
-        error = f"line {_place(step)} raised {fields.get('error')} itself: it has not been executed"
+        error = f"{_place(step)} raised {fields.get('error')} itself: it has not been executed"
         self._failed(step, InjectionError(error))
 
     def _dropped(self, fields: Mapping[str, Any], step: _Step) -> None:
@@ -547,4 +547,7 @@ def _stopped(fields: Mapping[str, Any]) -> _Stopped:
 
 
 def _place(step: _Step) -> str:
-    return f"{step.scene.point.get('file')}:{step.scene.point.get('line')}"
+    point = step.scene.point
+    if point.get("phase") == "file":
+        return f"{point.get('op')} of {point.get('path')}, {point.get('edge')} it was done,"
+    return f"line {point.get('file')}:{point.get('line')}"

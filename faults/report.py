@@ -10,6 +10,9 @@ from typing import Any
 NUMBERS = frozenset({"batch", "partition", "stage", "attempt", "task", "row", "line", "pid"})
 """Fields that are whole numbers."""
 
+EFFECTS = frozenset({"request", "file"})
+"""Phases that are reported from outside of the process: it is not known which batch the process works for."""
+
 STREAM_THREAD = re.compile(r"\[id = ([0-9a-f-]{36}), runId = ([0-9a-f-]{36})\]")
 """The name of a query's thread (StreamExecution.prettyIdString): ``... for NAME [id = .., runId = ..]``."""
 
@@ -108,7 +111,7 @@ def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None 
     if point.get("phase") == "line":
         when = batches.when(driver)
         return {**when, **point} if when else None
-    if point.get("phase") == "request":
+    if point.get("phase") in EFFECTS:
         return {**batches.when(driver), **point}
     return point
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point
 from .catalogue import action_named, has_phase, phase_named, phases_of
@@ -16,6 +17,8 @@ from .shape import SinkShape
 
 PhasePoint = tuple[str, Edge]
 """A phase and its edge."""
+
+Files = Literal["none", "but the engine's", "all"]
 
 Line = tuple[str, int]
 """A file, relative to the sink's directory, and the number of a line of it."""
@@ -39,7 +42,8 @@ class ResolvedPlan:
     of process; those of the driver include the ones that always are. On ``local[n]`` the executor's rules fire in the
     driver's JVM. ``lines`` are the lines that have to be reported: of the sink's file and the modules of its directory,
     which ``plan`` names by their path relative to that directory. ``rows`` are the row numbers of ``task.row``.
-    ``proxied`` are the services of targets to which the job has to speak by a proxy.
+    ``proxied`` are the services of targets to which the job has to speak by a proxy. ``files`` says whether changes of
+    files have to be reported: of all, or but for what the engine itself writes to the checkpoint.
     """
 
     plan: Plan
@@ -51,6 +55,7 @@ class ResolvedPlan:
     rows: frozenset[int]
     lines: frozenset[Line]
     proxied: frozenset[str] = frozenset()
+    files: Files = "none"
 
     @property
     def driver_phases(self) -> frozenset[str]:
@@ -81,18 +86,25 @@ def resolve(
     trace: bool = False,
     network: bool = False,
     proxies: bool = True,
+    no_files: str = "",
 ) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
     ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
     lines is reported besides. ``network``: the environment's machines have a network between them. ``proxies``: it can
-    put a proxy in front of a service. Raises PlanError, at the place in the plan's text: that of a LocatedPlan, else
-    the canonical text.
+    put a proxy in front of a service. ``no_files``: why changes of files cannot be stopped, if so. Raises PlanError, at
+    the place in the plan's text: that of a LocatedPlan, else the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     for point, path in _points(located.plan):
         _check_phase(located, shape, point, path)
         _check_service(located, shape, point, path, proxies)
+        if no_files and phase_named(point.phase).where == "files":
+            raise located.error(f"{point.phase} is not possible here: {no_files}", (*path, "phase"))
+    if no_files and (needing := _needing_files(located.plan)):
+        index, number, name = needing[0]
+        message = f"{name} is not possible here: {no_files}"
+        raise located.error(message, (index, "actions", number, "arguments", name))
     for index, fault in enumerate(located.plan.faults):
         for number, action in enumerate(fault.actions):
             _check_action(_PlannedAction(located, shape, master, network, fault, action, index, number))
@@ -116,6 +128,7 @@ def resolve(
         rows=frozenset(rows | (TRACED_ROWS if trace else set())),
         lines=frozenset(lines),
         proxied=_proxied(points, shape, trace and proxies),
+        files=_files(points, bool(_needing_files(plan)) or (trace and not no_files and shape.writes_files)),
     )
 
 
@@ -143,6 +156,25 @@ def _proxied(points: Iterable[Point], shape: SinkShape, trace: bool) -> frozense
     spoken = frozenset(PROTOCOLS) if shape.services is None else shape.services & set(PROTOCOLS)
     named = [point.where.get("service") for point in points if phase_named(point.phase).where == "connection"]
     return spoken if trace or None in named else frozenset(str(service) for service in named)
+
+
+def _needing_files(plan: Plan) -> list[tuple[int, int, str]]:
+    """The arguments for which changes of files have to be reported: the numbers of fault and action, and the name."""
+    return [
+        (index, number, parameter.name)
+        for index, fault in enumerate(plan.faults)
+        for number, action in enumerate(fault.actions)
+        for parameter in action_named(action.name).arguments
+        if parameter.needs_files and parameter.name in action.arguments
+    ]
+
+
+def _files(points: Iterable[Point], trace: bool) -> Files:
+    """The engine's own only where a plan names them: a state store alone writes hundreds in a batch."""
+    paths = [str(point.where.get("path", "")) for point in points if phase_named(point.phase).where == "files"]
+    if any(path.startswith("checkpoint") for path in paths):
+        return "all"
+    return "but the engine's" if trace or paths else "none"
 
 
 def _traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
@@ -332,6 +364,13 @@ def _check_arguments(planned: _PlannedAction) -> None:
         given = parameter.name in planned.action.arguments
         if given and planned.phase and planned.phase.where not in parameter.stopped_in:
             message = f"{planned.stopped}, {parameter.elsewhere}: leave {parameter.name} out"
+            raise planned.error(message, "arguments", parameter.name)
+        if given and parameter.targets and planned.action.target not in parameter.targets:
+            message = f"{parameter.name} of {planned.spec.name} is for {listed(parameter.targets)} only"
+            raise planned.error(message, "arguments", parameter.name)
+        choices = parameter.choices_in.get(planned.phase.where, ()) if planned.phase else ()
+        if given and choices and planned.action.arguments[parameter.name] not in choices:
+            message = f"{planned.stopped}, where {parameter.name} is {listed(choices)}"
             raise planned.error(message, "arguments", parameter.name)
 
 

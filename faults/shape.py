@@ -39,9 +39,9 @@ class SinkShape:
     Python data sources only get what is final. ``python_file`` is the sink's file (path or base name, empty for none),
     ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps state, see
     :func:`keeps_state`. ``execution``: how Spark runs its query. ``services``: those that its SERVICES names, None if
-    they are computed. ``modules`` has the lines of every module that the
-    sink imports from its directory and the folders below it, its own file included, by their path relative to that
-    directory (``team/writer.py``): that is how probes report them.
+    they are computed. ``writes_files``: it has a directory of its own, or speaks of the checkpoint. ``modules`` has the
+    lines of every module that the sink imports from its directory and the folders below it, its own file included,
+    by their path relative to that directory (``team/writer.py``): that is how probes report them.
     """
 
     foreach_batch: bool = False
@@ -56,6 +56,7 @@ class SinkShape:
     stateful: bool = False
     execution: Execution = "micro-batch"
     services: frozenset[str] | None = frozenset()
+    writes_files: bool = False
     lines: frozenset[int] = frozenset()
     modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
 
@@ -82,7 +83,7 @@ class SinkShape:
         return [file for file in self.modules if (directory / file).parts[-len(wanted) :] == wanted]
 
 
-UNKNOWN = SinkShape(unknown=True, services=None)
+UNKNOWN = SinkShape(unknown=True, services=None, writes_files=True)
 """A sink of which nothing is known: every phase is allowed."""
 
 
@@ -98,6 +99,7 @@ def shape_of(path: Path) -> SinkShape:
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     formats = _formats(nodes)
     calls = _method_names(nodes)
+    texts, services = set(_texts(nodes)), _services(tree)
     foreach_batch = "write_batch" in names or "foreachBatch" in calls
     data_source = any(_is_data_source(node) for node in classes)
     own_source = data_source or "foreach" in calls
@@ -121,8 +123,9 @@ def shape_of(path: Path) -> SinkShape:
         unknown=kind.unknown,
         python_source=kind.python_source,
         takes_updates=foreach_batch or not (data_source or kind.file),
-        kafka_transactions=any(name in text for text in _texts(nodes) for name in TRANSACTIONAL_NAMES),
-        services=_services(tree),
+        kafka_transactions=any(name in text for text in texts for name in TRANSACTIONAL_NAMES),
+        services=services,
+        writes_files=services is None or "directory" in services or "checkpoint" in texts,
         python_file=str(path),
         lines=_lines(source, tree, str(path)),
         modules={name: _lines(text, module, str(path.parent / name)) for name, (text, module) in modules.items()},

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from ..assertions import Guarantee, Workload
 from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse_located, resolve
@@ -28,6 +29,7 @@ from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
 from .trial.trial import run_trial
 from .triggers import check_execution
+from .watched_files import no_files
 
 DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
 
@@ -103,7 +105,7 @@ def resolve_plan(
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger)
-        resolved = resolve(located, shape, master, network=env == "docker", proxies=env == "local", trace=trace)
+        resolved = resolve(located, shape, master, **_abilities(env), trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
@@ -113,10 +115,15 @@ def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | 
     """Why this plan cannot be carried out with a sink of this shape in this environment; None if it can."""
     env, master = where(options)
     try:
-        resolve(plan, shape, master, network=env == "docker", proxies=env == "local")
+        resolve(plan, shape, master, **_abilities(env))
     except PlanError as error:
         return error.message
     return None
+
+
+def _abilities(env: str) -> dict[str, Any]:
+    """What :func:`onceproof.faults.resolve` is told of an environment of this kind."""
+    return {"network": env == "docker", "proxies": env == "local", "no_files": no_files(env)}
 
 
 def open_environment(options: EnvironmentOptions) -> Environment:

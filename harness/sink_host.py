@@ -84,6 +84,7 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "order": plain(getattr(module, "ORDER", None)),
         "holds": _plain_tuple(getattr(module, "HOLDS", None)),
         "atomic": plain(getattr(module, "ATOMIC", False)),
+        "durable": plain(getattr(module, "DURABLE", False)),
         "settle": plain(getattr(module, "SETTLE", 0.0)),
         "jars": _plain_tuple(getattr(module, "JARS", ())),
         "conf": _plain_mapping(getattr(module, "CONF", {})),

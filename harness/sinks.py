@@ -37,9 +37,9 @@ class Sink:
 
     ``key`` and ``order``: an upsert keeps one row of each key, the last arrival or the one with the greatest ``order``.
     ``upsert``: it does so by the job's key. ``columns``: it holds rows with these columns only; None: with any.
-    ``atomic``: a reader never sees part of a batch. ``settle``: seconds that the target needs to show what was written.
-    ``jars``: what its drivers need besides, by Maven coordinates or as paths. ``conf``: properties of Spark that they
-    need; those of a request go before them.
+    ``atomic``: a reader never sees part of a batch. ``durable``: what a batch wrote survives a loss of power.
+    ``settle``: seconds that the target needs to show what was written. ``jars``: what its drivers need besides, by
+    Maven coordinates or as paths. ``conf``: properties of Spark that they need; those of a request go before them.
     """
 
     path: Path
@@ -52,6 +52,7 @@ class Sink:
     upsert: bool = False
     columns: tuple[str, ...] | None = None
     atomic: bool = False
+    durable: bool = False
     settle: float = 0.0
     jars: tuple[str, ...] = ()
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -158,6 +159,7 @@ class SinkProcess:
             upsert=upsert,
             columns=_columns(self._path, "HOLDS", found["holds"]),
             atomic=_flag(self._path, "ATOMIC", found["atomic"]),
+            durable=_flag(self._path, "DURABLE", found["durable"]),
             settle=_settle(self._path, found["settle"]),
             jars=_jars(self._path, found["jars"]),
             conf=_conf(self._path, found["conf"]),

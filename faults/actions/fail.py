@@ -6,10 +6,21 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import InjectionError, Scene
 from ..declarations import ActionSpec, Parameter
+from ..errors import listed
+
+ERRNO = "EIO"
+"""Of a change of a file, without an error given."""
+
+ERRNOS = (ERRNO, "ENOSPC", "EDQUOT", "EACCES", "EROFS")
+"""Errors of a file system (errno(3))."""
 
 
 def act(action: Action, scene: Scene) -> str:
     point = scene.point
+    if point.get("phase") == "file":
+        error = str(action.arguments.get("error", ERRNO))
+        scene.thread.fail({"error": error})
+        return f"{point.get('op')} fails with {error}"
     if point.get("role") in ("driver", "executor"):
         scene.thread.fail()
         return "the thread throws java.lang.RuntimeException"
@@ -17,7 +28,10 @@ def act(action: Action, scene: Scene) -> str:
         raise InjectionError(
             f"fail needs a thread of a driver or executor, or a line: none is parked at {point or 'a moment'}"
         )
-    order: dict[str, object] = {name: str(ACTION.value(action, name)) for name in ("error", "message")}
+    order: dict[str, object] = {
+        "error": str(ACTION.value(action, "error")),
+        "message": str(ACTION.value(action, "message")),
+    }
     if ACTION.value(action, "after"):
         order["after"] = True
     scene.thread.fail(order)
@@ -27,7 +41,7 @@ def act(action: Action, scene: Scene) -> str:
 ACTION = ActionSpec(
     name="fail",
     meaning="raises an exception in the stopped thread: in Python a RuntimeError or the class given, in the JVM a "
-    "RuntimeException; with after=true a line is executed first",
+    "RuntimeException; with after=true a line is executed first. A change of a file fails with EIO or the error given",
     example="line[my_sink.py:42][batch=1]#3 -> fail(error=psycopg.OperationalError)",
     act=act,
     requires=(Requirement("error_seen"),),
@@ -35,9 +49,10 @@ ACTION = ActionSpec(
         Parameter(
             "error",
             "class",
-            "dotted name of a Python exception class",
+            f"dotted name of a Python exception class; where a file is changed {listed(ERRNOS)} (else {ERRNO})",
             default="RuntimeError",
-            stopped_in=("python",),
+            stopped_in=("python", "files"),
+            choices_in={"files": ERRNOS},
             elsewhere="where fail raises a RuntimeException",
         ),
         Parameter("message", "text", "what the exception says", default="injected by onceproof"),
@@ -50,7 +65,7 @@ ACTION = ActionSpec(
             elsewhere="where a step has another edge for that",
         ),
     ),
-    stopped_in=("driver", "executor", "python"),
+    stopped_in=("driver", "executor", "python", "files"),
     moment=False,
     self_inflicted=(None,),
 )

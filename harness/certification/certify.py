@@ -31,11 +31,10 @@ from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
 from .repeats import determinism_of, looks_into
-from .requests import is_request
 from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
-from .space import chosen, select, space_of
+from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, read_journal, traced
@@ -166,9 +165,9 @@ class _Sweeping:
         return replay_of(self._session, state.request, state.directory, state.roles) if replays(state.wanted) else ()
 
     def _steps(self) -> list[SweepPoint]:
-        """What the reference trace alone says for sure: which requests are steady is seen in the replay."""
+        """What the reference trace alone says for sure: which effects are steady is seen in the replay."""
         found = [point for point in self.state.asked.points if isinstance(point.at, Step) and not point.exclusive]
-        return [point for point in found if not is_request(point)]
+        return [point for point in found if not is_effect(point)]
 
     def _run(self, points: Sequence[SweepPoint], lanes: int) -> bool:
         """Run what has no result yet; whether the sweep goes on."""

@@ -119,7 +119,7 @@ class Question:
     ``roles`` maps a role to its batch. ``trace`` is that of a run without faults; ``replay`` that of a run whose driver
     was killed at batch.commit:before of each batch, empty where replays are not swept. ``refusal`` says why a plan
     cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
-    ``required`` those that it must have, with their edges.
+    ``required`` those that it must have, with their edges. ``durable``: the sink says that it survives a loss of power.
     """
 
     trace: Sequence[Event]
@@ -130,6 +130,7 @@ class Question:
     required: frozenset[tuple[str, str | None]] = frozenset()
     phases: frozenset[str] | None = None
     code: Code = Code()
+    durable: bool = False
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -12,7 +12,7 @@ from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
 from ..jobs import find_job, shape_with
 from ..session import EnvironmentOptions, Request, Session, refusal
-from ..sinks import find_sink
+from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
 from .repeats import crashes
 from .space import names_code
@@ -61,4 +61,5 @@ def question_of(
             acts=lambda line: acts_at(sink.parent / line.file, line.line, sink.parent),
             begins=lambda line: begins_at(sink.parent / line.file, line.line),
         ),
+        durable=literals(sink).get("DURABLE") is True,
     )

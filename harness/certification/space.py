@@ -13,23 +13,29 @@ from fnmatch import fnmatchcase
 from ...faults import PHASES
 from ..errors import UsageError
 from .crash_loops import crash_loops
+from .effects import effects
+from .files import FILES
 from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
-from .requests import requests
+from .power import power_losses
+from .requests import REQUESTS
 from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .trace import Line, Step
 
-KINDS = ("all", "phases", "lines")
+KINDS = ("all", "phases", "lines", "effects")
+
+EFFECTS = (REQUESTS, FILES)
 
 
 def space_of(question: Question) -> Space:
-    """The points in the order of the protocol: steps, requests, lines, what only a replay runs, then what runs before a
+    """The points in the order of the protocol: steps, effects, lines, what only a replay runs, then what runs before a
     query."""
     wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
-        wanted += [*requests(question), *crash_loops(question), *facts(question), *facts_of_starts(question)]
+        wanted += [point for family in EFFECTS for point in effects(question, family)]
+        wanted += [*power_losses(question), *crash_loops(question), *facts(question), *facts_of_starts(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}
@@ -55,7 +61,7 @@ def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def select(space: Space, wanted: str) -> Space:
-    """Only those points that ``--points`` names: phases, lines, all, or patterns of steps with commas in between.
+    """Only those points that ``--points`` names: phases, effects, lines, all, or patterns of steps, with commas.
 
     Raises UsageError if a name selects nothing.
 
@@ -89,14 +95,15 @@ def check_points(wanted: str) -> None:
     ):
         known = ", ".join(phase.name for phase in PHASES)
         raise UsageError(
-            f"--points {wanted!r} is unknown: it is one of phases, lines, all, or steps with commas in between "
-            f"(task.commit, sink.*:after) of {known}"
+            f"--points {wanted!r} is unknown: it is one of effects, phases, lines, all, or steps with commas in "
+            f"between (task.commit, sink.*:after) of {known}"
         )
 
 
 def names_code(wanted: str) -> bool:
-    """Whether lines are among what is named; only then is a replay traced, for what a second crash in it can strike."""
-    return any(name in ("all", "lines") or name.startswith("line") for name in _names(wanted))
+    """Whether lines or effects are named; only then is a replay traced, for what a second crash in it can strike."""
+    shown = ("line", "effects", *(family.phase for family in EFFECTS))
+    return any(name == "all" or name.startswith(shown) for name in _names(wanted))
 
 
 def _names(wanted: str) -> list[str]:
@@ -114,6 +121,15 @@ def _name(place: Step | Line) -> str:
 
 
 def _selected(place: Step | Line, names: Iterable[str]) -> bool:
-    kind = "lines" if isinstance(place, Line) else "phases"
+    kinds = {"all", "lines" if isinstance(place, Line) else "phases", *(["effects"] if _of_effect(place) else [])}
     patterns = [_name(place), place.phase if isinstance(place, Step) else f"line {place.file}"]
-    return any(name in ("all", kind) or any(fnmatchcase(pattern, name) for pattern in patterns) for name in names)
+    return any(name in kinds or any(fnmatchcase(pattern, name) for pattern in patterns) for name in names)
+
+
+def is_effect(point: SweepPoint) -> bool:
+    """Whether it lies at an effect: which of these every run has, only a second trace shows."""
+    return _of_effect(point.at)
+
+
+def _of_effect(place: Step | Line) -> bool:
+    return isinstance(place, Step) and any(place.phase == family.phase for family in EFFECTS)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...assertions import Glimpse
 from ...faults import PHASES, Injector, Rendezvous
-from ...faults.probes import PYTHON_PROBE, rules
+from ...faults.probes import FILE_PROBE, PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
@@ -21,6 +21,7 @@ from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
 from .arrange import Resources
+from .disk import Disk
 from .driver_log import error_in
 from .journal import Journal
 from .processed import Processed
@@ -68,8 +69,9 @@ def act(
     progress.wait_for_input(arranged)
     watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
     record = _recorder(journal, progress, watch)
-    actuator = TrialActuator(environment, record, _worker_of(journal))
-    observe = _observer(resources, arranged, watch)
+    disk = _disk(spec, resources)
+    actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk)
+    observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:
         injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, rendezvous=rendezvous))
         progress.injector = injector
@@ -147,7 +149,7 @@ class _Starter:
         spec = self.spec
         return self.environment.start_driver(
             DriverSpec(
-                arguments=self._arguments(),
+                arguments=(*self._file_probe(), *self._arguments()),
                 log=self.log(incarnation),
                 incarnation=incarnation,
                 injector=self.injector,
@@ -157,9 +159,24 @@ class _Starter:
                 jars=spec.jars,
                 trial=self.resources.name,
                 python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
-                variables=self._variables(),
+                variables=self._variables() | self._watched_files(),
             )
         )
+
+    def _file_probe(self) -> tuple[str, ...]:
+        """What runs the job where changes of files are reported."""
+        if self.spec.resolved.files == "none":
+            return ()
+        return ("-I", "-S", str(self.environment.publish(PYTHON_PROBE) / FILE_PROBE))
+
+    def _watched_files(self) -> dict[str, str]:
+        """The directories whose files are reported, and what is left out there."""
+        if self.spec.resolved.files == "none":
+            return {}
+        directory = self.resources.namespaces["job"]["directory"]
+        roots = {"checkpoint": str(self.resources.checkpoint), **({"target": directory} if directory else {})}
+        left_out = [] if self.spec.resolved.files == "all" else checkpoint.FILES_OF_THE_ENGINE
+        return {"ONCEPROOF_FILES": json.dumps({"roots": roots, "left_out": left_out})}
 
     def _arguments(self) -> tuple[str, ...]:
         addresses = self.environment.addresses("job")
@@ -242,9 +259,16 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
     return [*sorted(points), *helping]
 
 
-def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None) -> Any:
+def _disk(spec: TrialSpec, resources: Resources) -> Disk | None:
+    """What follows the changes of files, where they are reported."""
+    shared = resources.checkpoint.parent
+    return None if spec.resolved.files == "none" else Disk(shared, shared / "removed")
+
+
+def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None, disk: Disk | None = None) -> Any:
     """Keeps a query from its start until the input is there, and adds the digest of offsets/N where batch N is planned
-    and at each hand-over: a replay must find it byte-equal. Lets ``watch`` read while the point's thread is parked."""
+    and at each hand-over: a replay must find it byte-equal. Lets ``watch`` read while the point's thread is parked, and
+    tells ``disk`` of changes of files."""
     digested = {("batch.offsets", "after"), ("sink.write", "before")}
 
     def observe(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,6 +277,8 @@ def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None) 
         digest = None
         if (point.get("phase"), point.get("edge")) in digested and "batch" in point:
             digest = checkpoint.offsets_digest(resources.checkpoint, point["batch"])
+        if disk is not None:
+            disk.note(point)
         if watch is not None:
             watch.at_point(point)
         return {} if digest is None else {"offsets": digest}

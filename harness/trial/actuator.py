@@ -14,6 +14,7 @@ from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
+from .disk import Disk
 from .network import Cut, Network, Record
 from .pauses import Pausable, Pauses
 from .restarts import Restartable, Restarts
@@ -32,13 +33,15 @@ class TrialActuator:
 
     Called on the injector's threads, mostly while the reporting thread is parked.
 
-    ``worker_of`` names the Python worker that serves the task of a report.
+    ``worker_of`` names the Python worker that serves the task of a report. ``disk`` knows what is not synced, where
+    changes of files are reported.
     """
 
     environment: Environment
     record: Record
     worker_of: Callable[[Report], str | None]
     supervisor: Supervisor | None = None
+    disk: Disk | None = None
     _watches: list[threading.Thread] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
@@ -59,6 +62,12 @@ class TrialActuator:
         if target == "node":
             return self._kill_node(self._process("executor", point), restart_after)
         return self.environment.kill_process(self._process(target, point))
+
+    def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+        """Returns what died, once it is confirmed, and what its disk lost. Raises EffectError."""
+        if self.disk is None:
+            raise EffectError(f"the {target} loses no power: changes of files are not reported")
+        return f"{self.kill(target, point, restart_after=restart_after)}; {self.disk.lose_power()}"
 
     def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """SIGTERM to the driver's main process. Raises EffectError."""

@@ -11,6 +11,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+OF_THE_ENGINE = ("metadata", "offsets", "commits", "sources", "state")
+"""What a query itself writes to its checkpoint."""
+
+FILES_OF_THE_ENGINE = [
+    "checkpoint",
+    *(f"checkpoint/{name}{rest}" for name in OF_THE_ENGINE for rest in ("", "/*")),
+    "checkpoint/.metadata*",
+]
+"""Patterns of all that, as changes of files are reported."""
+
 
 def planned(checkpoint: Path) -> list[int]:
     """The batches in the offset log, in order."""

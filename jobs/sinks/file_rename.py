@@ -39,6 +39,7 @@ from pyspark.sql.types import StructType
 GUARANTEE = "exactly-once"
 TECHNIQUE = "atomic rename"
 SERVICES = ("directory",)
+DURABLE = True
 
 IN_PROGRESS, PENDING, DECIDED, FINAL = STAGES = ("in-progress", "pending", "decided", "final")
 

@@ -46,6 +46,7 @@ from pyspark.sql.types import StructType
 GUARANTEE = "exactly-once"
 TECHNIQUE = "two-phase commit"
 SERVICES = ("kafka",)
+DURABLE = True
 
 TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
 """The longest that brokers allow by default (transaction.max.timeout.ms). It counts from a transaction's start: the

@@ -45,7 +45,13 @@ V2 = [
 
 
 def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
-    assert [phase.name for phase in PHASES if phase.sinks != "stateful"] == [*V2, "txn.prepare", "line", "request"]
+    assert [phase.name for phase in PHASES if phase.sinks != "stateful"] == [
+        *V2,
+        "txn.prepare",
+        "line",
+        "request",
+        "file",
+    ]
     names = [phase.name for phase in PHASES]
     assert names.index("task.row") < names.index("state.commit") < names.index("task.commit")
 
@@ -101,7 +107,7 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
             [*V2, "txn.prepare", "line"],
         ),
         (SinkShape(foreach_batch=True, services=frozenset({"postgres"})), [*COMMON, "request"]),
-        (SinkShape(foreach_batch=True, services=frozenset({"directory"})), COMMON),
+        (SinkShape(foreach_batch=True, services=frozenset({"directory"}), writes_files=True), [*COMMON, "file"]),
         (UNKNOWN, [phase.name for phase in PHASES]),
     ],
 )
@@ -127,6 +133,22 @@ def test_the_services_of_a_sink_are_read_from_its_text(tmp_path: Path, text: str
     found = shape_of(tmp_path / "s.py")
     assert found.services == services
     assert has_phase(found, phase_named("request")) is (services is None or bool(services))
+    assert has_phase(found, phase_named("file")) is (services is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "writes"),
+    [
+        ("SERVICES = ('directory',)", True),
+        ("def note(target):\n    return target.checkpoint", True),
+        ("SERVICES = ('postgres',)", False),
+    ],
+)
+def test_a_sink_writes_files_that_has_a_directory_or_speaks_of_the_checkpoint(
+    tmp_path: Path, text: str, writes: bool
+) -> None:
+    (tmp_path / "s.py").write_text(f"{text}\ndef write_batch(df, batch_id, target):\n    pass\n")
+    assert has_phase(shape_of(tmp_path / "s.py"), phase_named("file")) is writes
 
 
 def test_names_that_are_not_there_raise_key_errors() -> None:

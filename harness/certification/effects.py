@@ -1,0 +1,173 @@
+"""What the job does outside of its processes, as points: crashes are told apart only by what lies between them.
+
+So the driver dies before each effect and after the last one: in the batch of each role, and where only a replay has it.
+Each kind of effect is also lost once: before it is done, and after it, when the job does not learn that it was. Which
+effects there are is a family's to say: :mod:`.requests`, :mod:`.files`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from ...faults import Action, Fault, Plan, Point, Value, format_action
+from .points import KILL, Gap, Question, SweepPoint, crash_in
+from .trace import Event, Step, reports, runs_of
+
+Signature = tuple[str, ...]
+"""What effects of one kind have in common: they differ in their values only."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An effect of a batch: the ``nth`` that is addressed by ``where``, counted over the runs of the batch.
+
+    ``steady``: every run of a batch has as many of its kind.
+    """
+
+    phase: str
+    where: Mapping[str, Value]
+    nth: int
+    signature: Signature
+    shown: str
+    steady: bool = True
+
+    def point(self, edge: str, batch: int) -> Point:
+        return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
+
+    @property
+    def address(self) -> tuple[object, ...]:
+        return (*self.where.items(), self.nth)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The effects of a phase: how reports of it are read, in their order, and the actions by which one is lost."""
+
+    phase: str
+    read: Callable[[Sequence[Event]], Sequence[Effect]]
+    losses: Callable[[Question], Sequence[Action]]
+    none: str
+
+    def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
+        """Those of a batch in the order in which they came, in these runs or in all."""
+        return self.read(
+            [
+                event
+                for event in reports(journal, batch)
+                if (event["phase"], event.get("edge")) == (self.phase, "before")
+                and (runs is None or event.get("run") in runs)
+            ]
+        )
+
+
+def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
+    if question.phases is not None and family.phase not in question.phases:
+        return
+    found = {role: _steady(question, family, batch) for role, batch in question.roles.items()}
+    if not any(found.values()) and question.phases is not None:
+        yield from _none(question, family)
+    for role, of_role in found.items():
+        yield from _crashes(of_role, role, question.roles[role], full=question.profile == "full")
+    yield from _losses(question, family, found)
+    for role, batch in question.roles.items():
+        yield from _in_the_replay(question, family, role, batch)
+
+
+def _steady(question: Question, family: Family, batch: int) -> list[Effect]:
+    """The effects of a batch that any run of it has: those of both traces; and of kinds that are known to differ from
+    run to run the first, but in a full sweep."""
+    runs = runs_of(question.replay, batch)
+    found = list(family.of_batch(question.trace, batch))
+    if question.profile != "full":
+        found = [one for one in found if one.nth == 1 or one.steady]
+    if not runs:
+        return found
+    again = {one.address for one in family.of_batch(question.replay, batch, runs[:1])}
+    return [one for one in found if one.address in again]
+
+
+def _none(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
+    """Why there are none: the environment cannot have them, or the sink has none in a batch."""
+    here = Step(family.phase, "before")
+    for role, batch in question.roles.items():
+        reason = question.refusal(Plan((Fault(Point(family.phase, "before", {"batch": batch}), (KILL,)),)))
+        missing = f"batch {batch} {family.none} in the reference trace"
+        yield Gap(here, format_action(KILL), role, reason or missing)
+
+
+def _crashes(found: Sequence[Effect], role: str, batch: int, *, full: bool) -> Iterator[SweepPoint]:
+    """Before each effect and after the last one; of those that come again and again, before the first and the last."""
+    left_out = set() if full else _repeated([one.signature for one in found])
+    for number, effect in enumerate(found):
+        if number not in left_out:
+            yield _point(effect, "before", KILL, role, batch)
+    if found:
+        yield _point(found[-1], "after", KILL, role, batch)
+
+
+def _repeated(kinds: Sequence[Signature]) -> set[int]:
+    """The places of what is neither the first nor the last of its kind between two neighbours of theirs.
+
+    >>> _repeated([("a",), ("a",), ("a",), ("a",), ("b",)])
+    {1, 2}
+    """
+    neighbours = [tuple(kinds[max(0, at - 1) : at + 2]) for at in range(len(kinds))]
+    ends = {0, len(kinds) - 1}
+    places: dict[object, list[int]] = {}
+    for at, key in enumerate(neighbours):
+        places.setdefault(key, []).append(at)
+    alike = {at for at, key in enumerate(neighbours) if len(set(key)) == 1}
+    between = {at for found in places.values() for at in found[1:-1]}
+    return (alike | between) - ends
+
+
+def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) -> Iterator[SweepPoint]:
+    """The first of each signature, the roles in rotation."""
+    where: dict[Signature, list[tuple[str, Effect]]] = {}
+    for role, of_role in found.items():
+        seen = set[Signature]()
+        for effect in of_role:
+            if effect.signature not in seen:
+                seen.add(effect.signature)
+                where.setdefault(effect.signature, []).append((role, effect))
+    for action in family.losses(question):
+        for turn, (places, edge) in enumerate(product(where.values(), ("before", "after"))):
+            role, effect = places[turn % len(places)]
+            yield _point(effect, edge, action, role, question.roles[role])
+
+
+def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:
+    """A second crash before each effect that only the replay has."""
+    runs = runs_of(question.replay, batch)
+    if len(runs) < 2:
+        return
+    crash = crash_in(batch)
+    killed = family.of_batch(question.replay, batch, runs[:1])
+    known = {one.signature for one in (*family.of_batch(question.trace, batch), *killed)}
+    for effect in family.of_batch(question.replay, batch, runs[:2])[len(killed) :]:
+        if effect.signature not in known:
+            known.add(effect.signature)
+            yield _point(effect, "before", KILL, role, batch, crash)
+
+
+def _point(effect: Effect, edge: str, action: Action, role: str, batch: int, before: Fault | None = None) -> SweepPoint:
+    faults = (*([before] if before else []), Fault(effect.point(edge, batch), (action,)))
+    detail = ", ".join([*(["in the replay"] if before else []), effect.shown])
+    return SweepPoint(Step(effect.phase, edge), format_action(action), role, batch, Plan(faults), detail)
+
+
+def numbers(addresses: Sequence[Hashable]) -> list[int]:
+    """Which of its address each one is, from 1.
+
+    >>> numbers(["a", "b", "a"])
+    [1, 1, 2]
+    """
+    counts = Counter[Hashable]()
+    found = []
+    for address in addresses:
+        counts[address] += 1
+        found.append(counts[address])
+    return found

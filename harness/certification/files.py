@@ -1,0 +1,54 @@
+"""What the job does to files. Each kind of change fails once before it is done, and once after it; of a sink that says
+that it is durable the driver's machine loses its power there as well.
+
+Names of files hold what is new in each run: ids of queries and attempts, random texts. A point has ``*`` there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...faults import Action
+from .effects import Effect, Family, numbers
+from .points import FAIL, Question
+from .power import POWER
+from .trace import Event
+
+PHASE = "file"
+
+NEW_IN_EACH_RUN = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # a UUID
+    r"|(?<![0-9a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9a-z])"  # a digest, a time stamp
+    r"|attempt_[0-9]+_[0-9]+_[a-z]_[0-9]+_[0-9]+"  # of a task of Hadoop's
+    r"|tmp[a-z0-9_]{8}"  # of Python's tempfile
+)
+
+
+def pattern_of(path: str) -> str:
+    """The path as every run of the same batch has it.
+
+    >>> pattern_of("target/part-00000-1b4e28ba-2fa1-11d2-883f-0016d3cca427-c000.snappy.parquet")
+    'target/part-00000-*-c000.snappy.parquet'
+    """
+    return NEW_IN_EACH_RUN.sub("*", path.replace("[", "?"))
+
+
+def _read(reported: Sequence[Event]) -> list[Effect]:
+    addresses = [(event["op"], pattern_of(event["path"])) for event in reported]
+    found = zip(addresses, numbers(addresses), strict=True)
+    return [_effect(op, path, nth) for (op, path), nth in found]
+
+
+def _effect(op: str, path: str, nth: int) -> Effect:
+    """Two changes of one signature differ in the numbers of their paths only."""
+    signature = (op, re.sub(r"\d+", "0", path))
+    again = f" ({nth})" if nth > 1 else ""
+    return Effect(PHASE, {"op": op, "path": path}, nth, signature, f"{op} {path}{again}")
+
+
+def _losses(question: Question) -> tuple[Action, ...]:
+    return (FAIL, POWER) if question.durable else (FAIL,)
+
+
+FILES = Family(PHASE, _read, _losses, "changed no file of the sink's")

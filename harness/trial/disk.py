@@ -1,0 +1,136 @@
+"""What a loss of power takes from a disk: changes of files that were not synced (fsync(2)).
+
+The model is POSIX's, for what Python processes of the job change below the watched directories:
+
+- What was written to a file is there after fsync of the file; until then it has what it had at its last one. A new
+  file is there after fsync of the file itself.
+- A rename, a link or a removal is there after fsync of its directory, of a rename the new one. A new directory is there
+  at once: an empty one is no data.
+
+What a JVM writes is left alone: Spark's file systems do not sync local files, and in production they are replicated.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Report = Mapping[str, Any]
+
+Inode = int
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A change of a directory that was not synced yet, and what it takes to undo it."""
+
+    directory: Path
+    text: str
+    undo: Callable[[], None]
+
+
+@dataclass
+class Disk:
+    """Follows the changes of files of one trial, below ``directory``; what was removed stays in its folder ``kept``.
+
+    Told of each report while its process is stopped.
+    """
+
+    directory: Path
+    kept: Path
+    _synced: dict[Inode, bytes | None] = field(default_factory=dict)
+    _pending: list[_Pending] = field(default_factory=list)
+    _replaced: dict[str, Path | None] = field(default_factory=dict)
+    _number: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, point: Report) -> None:
+        """A report of any phase; those that are of no change by Python count for nothing."""
+        if point.get("phase") != "file" or point.get("role") != "python":
+            return
+        path = self.directory / str(point["path"])
+        with self._lock, suppress(FileNotFoundError):  # another task has removed it meanwhile
+            if point.get("edge") == "before":
+                self._before(str(point["op"]), path, str(point.get("thread")))
+            else:
+                self._after(str(point["op"]), path, point)
+
+    def lose_power(self) -> str:
+        """Undo what was not synced, when none of the job's processes runs any more; returns what that was."""
+        with self._lock:
+            lost = [pending.text for pending in self._pending]
+            for pending in reversed(self._pending):
+                pending.undo()
+            self._pending.clear()
+            lost += [text for inode, path in self._inodes() if (text := self._reset(inode, path))]
+            self._synced = {inode: path.read_bytes() for inode, path in self._inodes() if inode in self._synced}
+        return f"lost {', '.join(lost)}" if lost else "lost nothing: all was synced"
+
+    def _before(self, op: str, path: Path, thread: str) -> None:
+        """Keep what the change is going to remove."""
+        if op in ("rename", "delete") and path.is_file():
+            self._number += 1
+            kept = self.kept / str(self._number)
+            self.kept.mkdir(exist_ok=True)
+            os.link(path, kept)
+            self._replaced[thread] = kept
+        elif op in ("create", "open", "truncate") and path.is_file():
+            self._synced.setdefault(path.stat().st_ino, path.read_bytes())
+
+    def _after(self, op: str, path: Path, point: Report) -> None:
+        kept = self._replaced.pop(str(point.get("thread")), None)
+        if op == "sync":
+            self._sync(path)
+        elif op == "create":
+            self._synced.setdefault(path.stat().st_ino, None)
+        elif op == "rename":
+            source = self.directory / str(point["source"])
+            self._add(path, f"rename of {source.name} to {path.name}", lambda: _move_back(path, source, kept))
+        elif op == "link":
+            self._add(path, f"link {path.name}", lambda: path.unlink(missing_ok=True))
+        elif op == "delete" and kept is not None:
+            self._add(path, f"removal of {path.name}", lambda: _put_back(kept, path))
+
+    def _add(self, path: Path, text: str, undo: Callable[[], None]) -> None:
+        self._pending.append(_Pending(path.parent, text, undo))
+
+    def _sync(self, path: Path) -> None:
+        if path.is_dir():
+            self._pending = [pending for pending in self._pending if pending.directory != path]
+        else:
+            self._synced[path.stat().st_ino] = path.read_bytes()
+
+    def _reset(self, inode: Inode, path: Path) -> str:
+        """Give a file the content that it had when it was synced; returns what it lost."""
+        if inode not in self._synced:
+            return ""
+        synced = self._synced[inode]
+        if synced is None:
+            path.unlink()
+            return f"file {path.name}"
+        if path.read_bytes() == synced:
+            return ""
+        path.write_bytes(synced)
+        return f"what was written to {path.name}"
+
+    def _inodes(self) -> list[tuple[Inode, Path]]:
+        """Each file once for each of its names."""
+        paths = [path for path in sorted(self.directory.rglob("*")) if self.kept not in path.parents]
+        return [(path.stat().st_ino, path) for path in paths if path.is_file()]
+
+
+def _move_back(path: Path, source: Path, replaced: Path | None) -> None:
+    if path.exists():
+        os.replace(path, source)
+    if replaced is not None:
+        _put_back(replaced, path)
+
+
+def _put_back(kept: Path, path: Path) -> None:
+    if not path.exists():
+        os.link(kept, path)

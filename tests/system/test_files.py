@@ -1,0 +1,90 @@
+"""Changes of files on the running system: where the job stops, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onceproof.assertions import Workload
+from onceproof.harness.session import Request, Session
+from onceproof.harness.trial import act
+from onceproof.harness.trial.spec import TrialResult
+
+SMALL = Workload(batches=3, rows=48)
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str, bool]]:
+    """Role, operation, edge, and whether the file is there, at each change of a file in batch 0."""
+    found: list[tuple[str, str, str, bool]] = []
+    made = act._observer
+
+    def observer(resources: Any, *rest: Any) -> Any:
+        observe, target = made(resources, *rest), Path(resources.namespaces["harness"]["directory"])
+
+        def look(point: Mapping[str, Any]) -> Any:
+            if point.get("phase") == "file" and point.get("batch") == 0:
+                there = (target.parent / point["path"]).exists()
+                found.append((str(point["role"]), str(point["op"]), str(point["edge"]), there))
+            return observe(point)
+
+        return look
+
+    monkeypatch.setattr(act, "_observer", observer)
+    return found
+
+
+def run(session: Session, sink: str, plan: str) -> TrialResult:
+    return session.trial(Request(sink, plan=plan, workload=SMALL, watch=False))
+
+
+def test_a_rename_is_stopped_before_it_is_done_and_after_it(
+    session: Session, looked: list[tuple[str, str, str, bool]]
+) -> None:
+    result = run(session, "file_rename", 'file:before[op=rename, path="target/final/*", batch=1] -> kill(driver)')
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    renames = [(edge, there) for _, op, edge, there in looked if op == "rename"]
+    assert set(renames) == {("before", False), ("after", True)}
+    assert {role for role, *_ in looked} == {"python"}
+
+
+@pytest.mark.long
+def test_a_file_that_the_jvm_writes_is_stopped_likewise(
+    session: Session, looked: list[tuple[str, str, str, bool]]
+) -> None:
+    """By Spark's file sink, whose tasks write through Hadoop's file system."""
+    result = run(
+        session, "file_manifest", 'file:after[op=create, path="target/events/part-*", batch=1] -> kill(driver)'
+    )
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    assert ("driver", "create", "before", False) in looked
+    assert ("driver", "create", "after", True) in looked
+
+
+def test_a_full_disk_where_a_file_is_synced_reaches_the_engine(session: Session) -> None:
+    result = run(session, "file_rename", "file:before[op=sync, batch=1] -> fail(error=ENOSPC)")
+    [fault] = result.verdict.faults
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    assert fault.confirmed
+    [raised] = [event for event in result.journal if event["event"] == "probe.raised"]
+    assert (raised["op"], raised["error"]) == ("sync", "ENOSPC")
+
+
+LOSS_OF_POWER = "batch.commit:after[batch=1] -> kill(driver, unsynced=lost)"
+
+
+def test_a_sink_that_does_not_sync_loses_a_recorded_batch_with_the_power(session: Session) -> None:
+    result = run(session, "renamed_unsynced", LOSS_OF_POWER)
+    assert result.verdict.outcome.value == "fail", result.verdict.reason
+    assert [one.kind for one in result.verdict.anomalies] == ["lost"]
+    [confirmed] = [event for event in result.journal if event["event"] == "fault.confirmed"]
+    assert "lost rename of" in confirmed["detail"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", ["file_rename", "kafka_transactional"])
+def test_a_sink_that_syncs_files_and_directories_loses_nothing(session: Session, sink: str) -> None:
+    result = run(session, sink, LOSS_OF_POWER)
+    assert result.verdict.outcome.value == "pass", result.verdict.reason

@@ -1,0 +1,135 @@
+"""What a loss of power takes from a disk, on real files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from onceproof.harness.trial.disk import Disk
+
+
+class Job:
+    """Changes files as a Python process of a job does, which reports each change."""
+
+    def __init__(self, directory: Path, role: str = "python") -> None:
+        self.target = directory / "target"
+        self.target.mkdir()
+        self.disk = Disk(directory, directory / "removed")
+        self.role = role
+
+    @contextmanager
+    def reported(self, op: str, name: str, source: str = "") -> Iterator[Path]:
+        named = {"source": f"target/{source}"} if source else {}
+        point = {"phase": "file", "role": self.role, "thread": "files 1", "op": op, "path": f"target/{name}", **named}
+        self.disk.note({**point, "edge": "before"})
+        yield self.target / name
+        self.disk.note({**point, "edge": "after"})
+
+    def write(self, name: str, text: str) -> None:
+        with self.reported("open" if (self.target / name).exists() else "create", name) as path:
+            file = path.open("a")
+        with file:
+            file.write(text)
+
+    def sync(self, name: str) -> None:
+        with self.reported("sync", name):
+            pass
+
+    def rename(self, old: str, new: str) -> None:
+        with self.reported("rename", new, old) as path:
+            os.replace(self.target / old, path)
+
+    def delete(self, name: str) -> None:
+        with self.reported("delete", name) as path:
+            path.unlink()
+
+    def link(self, old: str, new: str) -> None:
+        with self.reported("link", new, old) as path:
+            os.link(self.target / old, path)
+
+    @property
+    def files(self) -> dict[str, str]:
+        return {path.name: path.read_text() for path in sorted(self.target.iterdir())}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+def test_a_file_that_was_never_synced_is_gone(job: Job) -> None:
+    job.write("a", "one")
+    assert job.disk.lose_power() == "lost file a"
+    assert job.files == {}
+
+
+def test_a_file_has_what_it_had_when_it_was_synced_last(job: Job) -> None:
+    job.write("a", "one")
+    job.sync("a")
+    job.write("a", "two")
+    assert job.disk.lose_power() == "lost what was written to a"
+    assert job.files == {"a": "one"}
+
+
+def test_a_file_that_was_there_before_keeps_what_it_had(job: Job) -> None:
+    (job.target / "a").write_text("old")
+    job.write("a", "new")
+    job.disk.lose_power()
+    assert job.files == {"a": "old"}
+
+
+def test_a_rename_is_undone_until_its_directory_is_synced(job: Job) -> None:
+    job.write("draft", "one")
+    job.sync("draft")
+    job.rename("draft", "final")
+    assert job.disk.lose_power() == "lost rename of draft to final"
+    assert job.files == {"draft": "one"}
+    job.rename("draft", "final")
+    job.sync("")
+    assert job.disk.lose_power() == "lost nothing: all was synced"
+    assert job.files == {"final": "one"}
+
+
+def test_a_rename_onto_a_file_gives_that_file_back(job: Job) -> None:
+    for name, text in (("final", "old"), ("draft", "new")):
+        job.write(name, text)
+        job.sync(name)
+    job.rename("draft", "final")
+    job.disk.lose_power()
+    assert job.files == {"draft": "new", "final": "old"}
+
+
+def test_a_rename_that_is_synced_of_a_file_that_is_not_leaves_no_file(job: Job) -> None:
+    job.write("draft", "one")
+    job.rename("draft", "final")
+    job.sync("")
+    job.disk.lose_power()
+    assert job.files == {}
+
+
+def test_links_and_removals_are_undone_in_turn(job: Job) -> None:
+    job.write("draft", "one")
+    job.sync("draft")
+    job.link("draft", "final")
+    job.delete("draft")
+    assert job.disk.lose_power() == "lost link final, removal of draft"
+    assert job.files == {"draft": "one"}
+
+
+def test_what_is_lost_is_lost_once(job: Job) -> None:
+    job.write("a", "one")
+    job.disk.lose_power()
+    job.write("b", "two")
+    job.sync("b")
+    assert job.disk.lose_power() == "lost nothing: all was synced"
+    assert job.files == {"b": "two"}
+
+
+def test_what_a_jvm_writes_is_left_alone(tmp_path: Path) -> None:
+    job = Job(tmp_path, role="driver")
+    job.write("part-0.parquet", "rows")
+    assert job.disk.lose_power() == "lost nothing: all was synced"
+    assert job.files == {"part-0.parquet": "rows"}

@@ -1,0 +1,141 @@
+"""Which changes of files a sweep strikes, and how a plan names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onceproof.faults import PlanError, SinkShape, parse, resolve
+from onceproof.harness.certification.files import pattern_of
+from onceproof.harness.certification.points import Question, Space
+from onceproof.harness.certification.space import names_code, select, space_of
+
+FIRST_RUN, REPLAY = "run-1", "run-2"
+UUIDS = ("7cdb341a-96d6-40f5-9129-a4894c19eb7d", "0f8fad5b-d9cb-469f-a165-70867728950e")
+
+
+def made(batch: int, *changes: str, run: str = FIRST_RUN) -> list[dict[str, Any]]:
+    """``create target/a`` each."""
+    return [
+        {
+            "event": "point", "t": 0.0, "phase": "file", "edge": edge, "run": run, "batch": batch,
+            "op": change.split()[0], "path": change.split()[1],
+        }
+        for change in changes
+        for edge in ("before", "after")
+    ]  # fmt: skip
+
+
+def space(*trace: dict[str, Any], wanted: str = "effects", **more: Any) -> Space:
+    found: dict[str, Any] = {"roles": {"middle": 1}, "refusal": lambda plan: None, **more}
+    return select(space_of(Question(trace=trace, **found)), wanted)
+
+
+def struck(found: Space, action: str = "kill(driver)") -> list[str]:
+    texts = [one.text.split("; ")[-1] for one in found.points if one.action == action]
+    return [text.split(" -> ")[0].removeprefix("file:").replace(", batch=1]#1", "") for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        (f"target/part-00000-{UUIDS[0]}-c000.snappy.parquet", "target/part-00000-*-c000.snappy.parquet"),
+        (f"target/pending/{UUIDS[0]}-1-0-{'ab12' * 8}.jsonl", "target/pending/*-1-0-*.jsonl"),
+        ("target/_temporary/0/attempt_202611231430123456_0003_m_000001_7/part", "target/_temporary/0/*/part"),
+        ("target/tmpq7x_ab2z", "target/*"),
+        ("target/batch-3.jsonl", "target/batch-3.jsonl"),
+        ("target/decided/00000000000000000012.json", "target/decided/*.json"),
+        ("target/[a]", "target/?a]"),
+    ],
+)
+def test_what_is_new_in_each_run_is_a_wildcard_in_a_points_path(path: str, pattern: str) -> None:
+    assert pattern_of(path) == pattern
+
+
+def test_the_driver_dies_before_each_change_and_after_the_last_and_each_kind_fails_before_and_after() -> None:
+    found = space(*made(1, f"create target/{UUIDS[0]}.tmp", f"rename target/{UUIDS[0]}"))
+    create, rename = '[op=create, path="target/*.tmp"', '[op=rename, path="target/*"'
+    assert struck(found) == [f"before{create}", f"before{rename}", f"after{rename}"]
+    assert struck(found, "fail") == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
+
+
+def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and_the_last_are_struck() -> None:
+    changes = [f"{op} target/{number}" for number in range(5) for op in ("create", "sync", "rename")]
+    ends = ["create 0", "sync 0", "rename 0", "create 1", "rename 3", "create 4", "sync 4", "rename 4"]
+    found = [one.detail.replace("target/", "") for one in space(*made(1, *changes)).points if one.at.edge == "before"]
+    assert [one for one in found if one in ends] == [*ends, "create 0", "sync 0", "rename 0"]
+    assert len([one for one in space(*made(1, *changes)).points if one.action == "kill(driver)"]) == 9
+    full = space(*made(1, *changes), profile="full")
+    assert len([one for one in full.points if one.action == "kill(driver)"]) == 16
+
+
+def test_a_change_that_only_the_replay_makes_is_struck_by_a_second_crash() -> None:
+    replay = [*made(1, f"create target/{UUIDS[0]}"), *made(1, "delete target/old", "create target/x", run=REPLAY)]
+    found = space(*made(1, f"create target/{UUIDS[1]}"), replay=replay)
+    second = [one.text for one in found.points if one.detail.startswith("in the replay")]
+    assert second[0] == (
+        "batch.commit:before[batch=1] -> kill(driver); "
+        'file:before[op=delete, path="target/old", batch=1]#1 -> kill(driver)'
+    )
+
+
+def test_a_change_that_not_both_traces_have_is_no_point() -> None:
+    found = space(*made(1, "create target/a", "create target/b"), replay=made(1, "create target/b"))
+    assert struck(found) == ['before[op=create, path="target/b"', 'after[op=create, path="target/b"']
+
+
+@pytest.mark.parametrize(
+    ("wanted", "traced"), [("effects", True), ("file:*", True), ("request", True), ("phases", False)]
+)
+def test_a_replay_is_traced_where_effects_are_asked_for(wanted: str, traced: bool) -> None:
+    assert names_code(wanted) is traced
+
+
+FILES = SinkShape(foreach_batch=True, services=frozenset({"directory"}), writes_files=True, python_file="my_sink.py")
+
+
+@pytest.mark.parametrize(
+    ("plan", "files"),
+    [
+        ("file:before[op=rename] -> kill(driver)", "but the engine's"),
+        ('file:before[path="target/*"] -> fail(error=ENOSPC)', "but the engine's"),
+        ('file:before[path="checkpoint/offsets/1"] -> kill(driver)', "all"),
+        ("sink.write:before -> kill(driver)", "none"),
+    ],
+)
+def test_files_are_watched_only_where_a_plan_asks_for_it(plan: str, files: str) -> None:
+    assert resolve(parse(plan), FILES, "local[2]").files == files
+
+
+def test_a_trace_watches_files_where_that_is_possible() -> None:
+    plan = parse("sink.write:before -> kill(driver)")
+    assert resolve(plan, FILES, "local[2]", trace=True).files == "but the engine's"
+    assert resolve(plan, FILES, "local[2]", trace=True, no_files="it needs Linux").files == "none"
+    assert resolve(plan, SinkShape(foreach_batch=True), "local[2]", trace=True).files == "none"
+
+
+@pytest.mark.parametrize(
+    ("plan", "shape", "reason", "message"),
+    [
+        ("file:before -> kill(driver)", FILES, "it needs Linux", "file is not possible here: it needs Linux"),
+        (
+            "file:before -> kill(driver)",
+            SinkShape(foreach_batch=True),
+            "",
+            "this sink has no file (only sinks that write",
+        ),
+        ("file:before[op=move] -> kill(driver)", FILES, "", "op is create, open, rename"),
+        ("file:before -> drop", FILES, "", "file stops the process that changes a file, where drop cannot act"),
+        ("file:before -> kill(worker)", FILES, "", "kill(worker) needs a point at which a Python worker"),
+    ],
+)
+def test_a_change_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkShape, reason: str, message: str) -> None:
+    with pytest.raises(PlanError) as error:
+        resolve(parse(plan), shape, "local[2]", no_files=reason)
+    assert message in str(error.value)
+
+
+def test_an_error_that_no_file_system_has_is_refused_by_name() -> None:
+    with pytest.raises(PlanError) as error:
+        resolve(parse("file:before -> fail(error=ValueError)"), FILES, "local[2]")
+    assert "where error is EIO, ENOSPC, EDQUOT, EACCES or EROFS" in str(error.value)
