@@ -24,7 +24,8 @@ Signature = tuple[str, ...]
 class Effect:
     """An effect of a batch: the ``nth`` that is addressed by ``where``, counted over the runs of the batch.
 
-    ``steady``: every run of a batch has as many of its kind.
+    ``thread`` is the thread of a process, or the connection, that does it. ``steady``: every run of a batch has as many
+    of its kind.
     """
 
     phase: str
@@ -32,6 +33,7 @@ class Effect:
     nth: int
     signature: Signature
     shown: str
+    thread: str = ""
     steady: bool = True
 
     def point(self, edge: str, batch: int) -> Point:
@@ -100,7 +102,7 @@ def _none(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
 
 def _crashes(found: Sequence[Effect], role: str, batch: int, *, full: bool) -> Iterator[SweepPoint]:
     """Before each effect and after the last one; of those that come again and again, before the first and the last."""
-    left_out = set() if full else _repeated([one.signature for one in found])
+    left_out = set() if full else _repeated(found)
     for number, effect in enumerate(found):
         if number not in left_out:
             yield _point(effect, "before", KILL, role, batch)
@@ -108,20 +110,22 @@ def _crashes(found: Sequence[Effect], role: str, batch: int, *, full: bool) -> I
         yield _point(found[-1], "after", KILL, role, batch)
 
 
-def _repeated(kinds: Sequence[Signature]) -> set[int]:
-    """The places of what is neither the first nor the last of its kind between two neighbours of theirs.
-
-    >>> _repeated([("a",), ("a",), ("a",), ("a",), ("b",)])
-    {1, 2}
-    """
-    neighbours = [tuple(kinds[max(0, at - 1) : at + 2]) for at in range(len(kinds))]
-    ends = {0, len(kinds) - 1}
+def _repeated(found: Sequence[Effect]) -> set[int]:
+    """The places of what is neither the first nor the last of its kind between two neighbours of theirs, those of the
+    same thread: how threads take turns differs from run to run."""
+    threads: dict[str, list[int]] = {}
+    for at, effect in enumerate(found):
+        threads.setdefault(effect.thread, []).append(at)
+    alike: set[int] = set()
     places: dict[object, list[int]] = {}
-    for at, key in enumerate(neighbours):
-        places.setdefault(key, []).append(at)
-    alike = {at for at, key in enumerate(neighbours) if len(set(key)) == 1}
-    between = {at for found in places.values() for at in found[1:-1]}
-    return (alike | between) - ends
+    for own in threads.values():
+        for number, at in enumerate(own):
+            near = [found[other].signature for other in own[max(0, number - 1) : number + 2]]
+            if len(near) == 3 and len(set(near)) == 1:
+                alike.add(at)
+            places.setdefault((number == 0, tuple(near)), []).append(at)
+    between = {at for same in map(sorted, places.values()) for at in same[1:-1]}
+    return (alike | between) - {0, len(found) - 1}
 
 
 def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) -> Iterator[SweepPoint]:
@@ -157,6 +161,10 @@ def _point(effect: Effect, edge: str, action: Action, role: str, batch: int, bef
     faults = (*([before] if before else []), Fault(effect.point(edge, batch), (action,)))
     detail = ", ".join([*(["in the replay"] if before else []), effect.shown])
     return SweepPoint(Step(effect.phase, edge), format_action(action), role, batch, Plan(faults), detail)
+
+
+def thread_of(event: Event) -> str:
+    return f"{event.get('process')} {event.get('thread')}"
 
 
 def numbers(addresses: Sequence[Hashable]) -> list[int]:

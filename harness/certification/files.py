@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from ...faults import Action
-from .effects import Effect, Family, numbers
+from .effects import Effect, Family, numbers, thread_of
 from .points import FAIL, Question
 from .power import POWER
 from .trace import Event
@@ -36,15 +36,15 @@ def pattern_of(path: str) -> str:
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
     addresses = [(event["op"], pattern_of(event["path"])) for event in reported]
-    found = zip(addresses, numbers(addresses), strict=True)
-    return [_effect(op, path, nth) for (op, path), nth in found]
+    found = zip(reported, addresses, numbers(addresses), strict=True)
+    return [_effect(op, path, nth, thread_of(event)) for event, (op, path), nth in found]
 
 
-def _effect(op: str, path: str, nth: int) -> Effect:
+def _effect(op: str, path: str, nth: int, thread: str) -> Effect:
     """Two changes of one signature differ in the numbers of their paths only."""
     signature = (op, re.sub(r"\d+", "0", path))
     again = f" ({nth})" if nth > 1 else ""
-    return Effect(PHASE, {"op": op, "path": path}, nth, signature, f"{op} {path}{again}")
+    return Effect(PHASE, {"op": op, "path": path}, nth, signature, f"{op} {path}{again}", thread)
 
 
 def _losses(question: Question) -> tuple[Action, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...faults import Action
 from ...faults.protocols import PROTOCOLS
-from .effects import Effect, Family, numbers
+from .effects import Effect, Family, numbers, thread_of
 from .trace import Event
 
 PHASE = "request"
@@ -28,6 +28,7 @@ def _effect(event: Event, nth: int) -> Effect:
         nth=nth,
         signature=(service, kind, re.sub(r"\d+", "0", event.get("text", ""))),
         shown=f"{kind} {nth} to {service}",
+        thread=thread_of(event),
         steady=service not in PROTOCOLS or kind not in PROTOCOLS[service].unsteady,
     )
 
