@@ -2,15 +2,22 @@
 
 A broken sink's sweep ends at its first failed point. With a directory that an earlier run was cut short in, finished
 sinks are not certified again and the others go on: ``make matrix DIRECTORY=.onceproof/matrix``.
+
+All of it takes hours, so it may be done in parts: what a sink came to is kept in matrix.json, with the commit that it
+was measured at, and docs/matrix.md has all that is there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.certify import certify
@@ -24,7 +31,10 @@ from onceproof.harness.sinks import reference_sinks
 from rich.console import Console
 from sessions import Sessions
 
-HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes")
+HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
+
+KEPT = Path(__file__).with_name("matrix.json")
+PAGE = Path(__file__).parents[1] / "docs" / "matrix.md"
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,7 @@ class Line:
     sink: str
     broken: bool
     certificate: Certificate
+    commit: str
 
     @property
     def right(self) -> bool:
@@ -54,6 +65,7 @@ class Line:
             code(failed.plan) if failed else "",
             found,
             f"{certificate.seconds / 60:.1f}",
+            self.commit,
         ]
 
 
@@ -64,6 +76,7 @@ def main() -> int:
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
     console = Console(stderr=True)
+    commit = commit_of(Path(__file__).parent)
     lines = []
     with ExitStack() as stack:
         sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
@@ -71,7 +84,9 @@ def main() -> int:
             if arguments.sinks and path.stem not in arguments.sinks:
                 continue
             broken = path.parent.name == "broken"
-            line = Line(path.stem, broken, _certified(sessions, path, broken, arguments.directory, arguments.profile))
+            certificate = _certified(sessions, path, broken, arguments.directory, arguments.profile)
+            line = Line(path.stem, broken, certificate, commit)
+            keep(line)
             expected = "as expected" if line.right else "NOT as expected"
             console.print(f"{line.sink} {expected}: {line.certificate.summary}")
             lines.append(line)
@@ -81,6 +96,42 @@ def main() -> int:
     print(f"broken sinks that were not found: {', '.join(false_passes) or 'none'}")
     print(f"correct sinks that did not pass: {', '.join(false_alarms) or 'none'}")
     return 1 if false_passes or false_alarms else 0
+
+
+def keep(line: Line) -> None:
+    """Put the line among those that are kept, and write the page of all of them."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    kept[line.sink] = {"broken": line.broken, "right": line.right, "cells": line.cells()}
+    KEPT.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(page_of(kept), encoding="utf-8")
+
+
+def page_of(kept: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page, as Markdown."""
+    names = {path.stem for path in reference_sinks()}
+    missing = sorted(names - kept.keys())
+    parts = [
+        "# The matrix",
+        "What `make matrix` came to: every reference sink and every broken one, certified with the profile `standard`. "
+        "Each line says at which commit it was measured; the sweep of a broken sink ends at its first failed point.",
+    ]
+    for broken, title, wrong in ((False, "Correct sinks", "Did not pass"), (True, "Broken sinks", "Not found")):
+        lines = {name: kept[name] for name in sorted(kept) if name in names and kept[name]["broken"] is broken}
+        mistaken = ", ".join(code(name) for name, line in lines.items() if not line["right"])
+        parts += [
+            f"## {title}",
+            table(HEAD, [line["cells"] for line in lines.values()]),
+            f"{wrong}: {mistaken or 'none'}.",
+        ]
+    if missing:
+        parts += [f"Not measured yet: {', '.join(map(code, missing))}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def commit_of(directory: Path) -> str:
+    """The checkout's commit, short; with a + if files differ from it."""
+    described = ["git", "-C", str(directory), "describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=7"]
+    return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _certified(sessions: Sessions, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:

@@ -22,6 +22,7 @@ from .artifacts.lock import DEFAULT_SPARK
 from .environments.base import Unavailable
 from .java import SUPPORTED, Java, find_java
 from .spark import SparkInstall, spark_of
+from .watched_files import kernel_refuses
 
 T = TypeVar("T")
 
@@ -71,6 +72,7 @@ def diagnose(python: str | None = None) -> list[Check]:
         _memory(),
         _loopback(),
         _open_files(),
+        _changes_of_files(),
     ]
 
 
@@ -201,6 +203,14 @@ def _open_files() -> Check:
     fits = soft == resource.RLIM_INFINITY or soft >= OPEN_FILES
     fix = f"ulimit -n {OPEN_FILES}"
     return Check("open files", fits, False, f"{soft} for a process (hard limit {hard})", "" if fits else fix)
+
+
+def _changes_of_files() -> Check:
+    refused = kernel_refuses()
+    fix = "allow seccomp(2) with user notification (Linux 5.9): without it certificates lack changes of files"
+    return Check(
+        "changes of files", not refused, False, refused or "the kernel hands them over", fix if refused else ""
+    )
 
 
 def missing(name: str, reason: Unavailable) -> Check:

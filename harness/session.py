@@ -105,7 +105,7 @@ def resolve_plan(
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger)
-        resolved = resolve(located, shape, master, **_abilities(env), trace=trace)
+        resolved = resolve(located, shape, master, **_abilities(env, master), trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
@@ -115,15 +115,15 @@ def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | 
     """Why this plan cannot be carried out with a sink of this shape in this environment; None if it can."""
     env, master = where(options)
     try:
-        resolve(plan, shape, master, **_abilities(env))
+        resolve(plan, shape, master, **_abilities(env, master))
     except PlanError as error:
         return error.message
     return None
 
 
-def _abilities(env: str) -> dict[str, Any]:
+def _abilities(env: str, master: str) -> dict[str, Any]:
     """What :func:`onceproof.faults.resolve` is told of an environment of this kind."""
-    return {"network": env == "docker", "proxies": env == "local", "no_files": no_files(env)}
+    return {"network": env == "docker", "proxies": env == "local", "no_files": no_files(env, master)}
 
 
 def open_environment(options: EnvironmentOptions) -> Environment:

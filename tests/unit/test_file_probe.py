@@ -182,6 +182,19 @@ except FileExistsError:
     assert run.output == "False b'one' 0o604\nexists\n", run.errors
 
 
+OPENAT2 = """\
+import ctypes, struct
+how = struct.pack("=3Q", os.O_CREAT | os.O_WRONLY, 0o600, 0)
+path = (target + "/x").encode()
+print(ctypes.CDLL(None).syscall(437, -100, path, how, len(how)) > 2)
+"""
+
+
+def test_the_newer_call_that_opens_a_file_is_seen_too(tmp_path: Path) -> None:
+    run = Run(tmp_path, OPENAT2)
+    assert (run.output, run.changes) == ("True\n", [("create", "x")])
+
+
 def test_what_a_program_starts_is_watched_whatever_it_is_written_in_also_when_its_parent_has_ended(
     tmp_path: Path,
 ) -> None:

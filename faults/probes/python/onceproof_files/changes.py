@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .filter import FLAGS
+from .filter import FLAGS, WRITING
 
 TYPE_CHECKING = False  # the program starts quicker without the module typing
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def change_of(call: Call) -> Change | None:
     """None for a call that changes no file, also because it cannot succeed: a directory is there already, what is to be
     removed is not. Raises OSError where the caller has ended."""
     name, number = call.name, call.number
-    if name in ("open", "openat", "creat"):
+    if name in ("open", "openat", "openat2", "creat"):
         return _opened(call)
     if name in ("rename", "renameat", "renameat2"):
         old, new = _two(call, name == "rename")
@@ -115,11 +115,10 @@ def _two(call: Call, plain: bool) -> tuple[Location, Location]:
 
 def _opened(call: Call) -> Change | None:
     """``create``: a file is made, or made empty; ``open``: one that exists is opened to be written."""
-    at = Location(call, 1, 0) if call.name == "openat" else Location(call, 0)
-    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
-    if call.name != "creat":
-        flags = call.number(FLAGS[call.name])
-    mode = call.arguments[{"open": 2, "openat": 3, "creat": 1}[call.name]] & 0o7777
+    at = Location(call, 1, 0) if call.name in ("openat", "openat2") else Location(call, 0)
+    flags, mode = _flags_and_mode(call)
+    if not flags & WRITING:
+        return None
     exists = at.exists
     if not exists and not flags & os.O_CREAT:
         return None
@@ -127,6 +126,16 @@ def _opened(call: Call) -> Change | None:
         return None  # it has no name
     op = "open" if exists and not flags & os.O_TRUNC else "create"
     return Change(op, at.path, None if at.own else Opening(at.reach, flags, mode & ~call.umask))
+
+
+def _flags_and_mode(call: Call) -> tuple[int, int]:
+    if call.name == "openat2":  # struct open_how
+        flags, mode = call.words(2, 2)
+        return flags, mode & 0o7777
+    if call.name == "creat":
+        return os.O_CREAT | os.O_WRONLY | os.O_TRUNC, call.arguments[1] & 0o7777
+    place = FLAGS[call.name]
+    return call.number(place), call.arguments[place + 1] & 0o7777
 
 
 def _of_descriptor(call: Call) -> Change:

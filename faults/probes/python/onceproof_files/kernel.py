@@ -41,6 +41,11 @@ class Call:
             found = os.pread(memory.fileno(), 4096, self.arguments[index])
         return os.fsdecode(found.partition(b"\0")[0])
 
+    def words(self, index: int, count: int) -> tuple[int, ...]:
+        """So many words of 64 bits to which an argument points. Raises OSError."""
+        with open(f"/proc/{self.thread}/mem", "rb", buffering=0) as memory:
+            return struct.unpack(f"={count}Q", os.pread(memory.fileno(), 8 * count, self.arguments[index]))
+
     def base(self, index: int | None) -> str:
         """Where a relative path begins: the directory that the argument names, else the caller's own."""
         number = AT_FDCWD if index is None else self.number(index)
