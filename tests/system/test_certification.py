@@ -33,7 +33,7 @@ FOUND = {
     "publishes_at_start_in_two_commits": ("line *:{cursor.execute(RECORD)}", "duplicated"),
     "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
     "ledger_in_autocommit": ("request:before", "lost"),
-    "published_by_copy": ("file", "lost"),
+    "published_by_copy": ("file:after", "lost"),
     "renamed_unsynced": ("batch.commit:after", "lost"),
     "forgets_before_it_cleans": ("line *:{connection.execute(END, batch)}", "duplicated"),
 }
@@ -53,7 +53,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-IN_SHORT = ("ledger_by_attempt", "ledger_in_autocommit", "published_by_copy")
+IN_SHORT = ("ledger_by_attempt", "ledger_in_autocommit")
 
 
 @pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in FOUND])
