@@ -59,7 +59,8 @@ class SweepReport:
 
     def _announce_more(self, sweep: Sweep) -> None:
         more, self._total, self._done = sweep.points - self._total, sweep.points, sweep.stored
-        said = [f"{abs(more)} {'more' if more > 0 else 'fewer'} points, from the trials until now"] if more else []
+        points = f"{'more' if more > 0 else 'fewer'} point{'s' if abs(more) > 1 else ''}"
+        said = [f"{abs(more)} {points}, from the trials until now"] if more else []
         said += _what_follows(sweep)
         if said:
             self._console.print(f"{self._name} {'; '.join(said)}", highlight=False)
