@@ -45,7 +45,7 @@ class Disk:
     kept: Path
     _synced: dict[Inode, bytes | None] = field(default_factory=dict)
     _pending: list[_Pending] = field(default_factory=list)
-    _replaced: dict[str, Path | None] = field(default_factory=dict)
+    _replaced: dict[str, Path] = field(default_factory=dict)
     _number: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,7 +72,9 @@ class Disk:
         return f"lost {', '.join(lost)}" if lost else "lost nothing: all was synced"
 
     def _before(self, op: str, path: Path, thread: str) -> None:
-        """Keep what the change is going to remove."""
+        """Keep what the change is going to remove. What the thread's last one would have removed, had it been done, is
+        of no interest any more."""
+        self._replaced.pop(thread, None)
         if op in ("rename", "delete") and path.is_file():
             self._number += 1
             kept = self.kept / str(self._number)

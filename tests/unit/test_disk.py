@@ -119,6 +119,17 @@ def test_links_and_removals_are_undone_in_turn(job: Job) -> None:
     assert job.files == {"draft": "one"}
 
 
+def test_a_removal_that_failed_says_nothing_of_the_next_rename_of_its_thread(job: Job) -> None:
+    for name in ("kept", "draft"):
+        job.write(name, name)
+        job.sync(name)
+    refused = {"phase": "file", "role": "python", "thread": "files 1", "op": "delete", "path": "target/kept"}
+    job.disk.note({**refused, "edge": "before"})  # and no after
+    job.rename("draft", "final")
+    job.disk.lose_power()
+    assert job.files == {"draft": "draft", "kept": "kept"}
+
+
 def test_what_is_lost_is_lost_once(job: Job) -> None:
     job.write("a", "one")
     job.disk.lose_power()
