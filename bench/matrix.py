@@ -33,6 +33,11 @@ from sessions import Sessions
 
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
 
+STANDARD = "standard"
+
+COMMIT = "commit"
+"""The file in a sink's directory that has the commit at which the sink was certified."""
+
 KEPT = Path(__file__).with_name("matrix.json")
 PAGE = Path(__file__).parents[1] / "docs" / "matrix.md"
 
@@ -72,7 +77,7 @@ class Line:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path, default=Path(".onceproof") / "matrix")
-    parser.add_argument("--profile", default="standard", choices=("quick", "standard", "full"))
+    parser.add_argument("--profile", default=STANDARD, choices=("quick", "standard", "full"))
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
     console = Console(stderr=True)
@@ -84,9 +89,10 @@ def main() -> int:
             if arguments.sinks and path.stem not in arguments.sinks:
                 continue
             broken = path.parent.name == "broken"
-            certificate = _certified(sessions, path, broken, arguments.directory, arguments.profile)
-            line = Line(path.stem, broken, certificate, commit)
-            keep(line)
+            certificate = _certified(sessions, path, broken, arguments.directory, arguments.profile, commit)
+            line = Line(path.stem, broken, certificate, (arguments.directory / path.stem / COMMIT).read_text())
+            if arguments.profile == STANDARD:
+                keep(line)
             expected = "as expected" if line.right else "NOT as expected"
             console.print(f"{line.sink} {expected}: {line.certificate.summary}")
             lines.append(line)
@@ -134,12 +140,13 @@ def commit_of(directory: Path) -> str:
     return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _certified(sessions: Sessions, path: Path, broken: bool, directory: Path, profile: str) -> Certificate:
+def _certified(sessions: Sessions, path: Path, broken: bool, directory: Path, profile: str, commit: str) -> Certificate:
     place = (directory / path.stem).resolve()
     place.mkdir(parents=True, exist_ok=True)
     stored = stored_certificate(place)
     if stored is not None and (stored.verdict == "fail" or stored.coverage.run == stored.coverage.points):
         return stored
+    (place / COMMIT).write_text(commit)
     wanted = Wanted(profile=profile, fail_fast=broken)  # type: ignore[arg-type]
     return certify(sessions.of(path), Request(str(path), job=_job(path)), place, wanted)
 
