@@ -43,7 +43,8 @@ class ResolvedPlan:
     driver's JVM. ``lines`` are the lines that have to be reported: of the sink's file and the modules of its directory,
     which ``plan`` names by their path relative to that directory. ``rows`` are the row numbers of ``task.row``.
     ``proxied`` are the services of targets to which the job has to speak by a proxy. ``files`` says whether changes of
-    files have to be reported: of all, or but for what the engine itself writes to the checkpoint.
+    files have to be reported: of all, or but for what the engine itself writes to the checkpoint; ``unsynced``, whether
+    it has to be known what of them is not synced.
     """
 
     plan: Plan
@@ -56,6 +57,7 @@ class ResolvedPlan:
     lines: frozenset[Line]
     proxied: frozenset[str] = frozenset()
     files: Files = "none"
+    unsynced: bool = False
 
     @property
     def driver_phases(self) -> frozenset[str]:
@@ -108,7 +110,7 @@ def resolve(
     for index, fault in enumerate(located.plan.faults):
         for number, action in enumerate(fault.actions):
             _check_action(_PlannedAction(located, shape, master, network, fault, action, index, number))
-    plan = _with_files(located.plan, shape)
+    plan, unsynced = _with_files(located.plan, shape), bool(_needing_files(located.plan))
     points = [point for point, _ in _points(plan)]
     rows = {int(point.where["row"]) for point in points if "row" in point.where}
     lines = {(str(point.where["file"]), int(point.where["line"])) for point in points if point.phase == "line"}
@@ -128,7 +130,8 @@ def resolve(
         rows=frozenset(rows | (TRACED_ROWS if trace else set())),
         lines=frozenset(lines),
         proxied=_proxied(points, shape, trace and proxies),
-        files=_files(points, bool(_needing_files(plan)) or (trace and not no_files and shape.writes_files)),
+        files=_files(points, unsynced or (trace and not no_files and shape.writes_files)),
+        unsynced=unsynced,
     )
 
 

@@ -9,7 +9,6 @@ from functools import cache
 from ..faults.probes import FILE_PROBE, PYTHON_PROBE
 
 
-@cache
 def no_files(env: str, master: str) -> str:
     """Why not, in one line; empty if they can be."""
     if env != "local":

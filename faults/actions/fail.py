@@ -28,10 +28,7 @@ def act(action: Action, scene: Scene) -> str:
         raise InjectionError(
             f"fail needs a thread of a driver or executor, or a line: none is parked at {point or 'a moment'}"
         )
-    order: dict[str, object] = {
-        "error": str(ACTION.value(action, "error")),
-        "message": str(ACTION.value(action, "message")),
-    }
+    order: dict[str, object] = {name: str(ACTION.value(action, name)) for name in ("error", "message")}
     if ACTION.value(action, "after"):
         order["after"] = True
     scene.thread.fail(order)

@@ -15,7 +15,7 @@ from ..session import EnvironmentOptions, Request, Session, refusal
 from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
 from .repeats import crashes
-from .space import names_code
+from .space import needs_replay
 from .trace import Event, Line
 from .traced import REPLAY, Trace, traced
 from .wanted import Wanted
@@ -23,7 +23,7 @@ from .wanted import Wanted
 
 def replays(wanted: Wanted) -> bool:
     """Whether what a replay runs is asked for."""
-    return wanted.profile not in STEPS_ONLY and names_code(wanted.points)
+    return wanted.profile not in STEPS_ONLY and needs_replay(wanted.points)
 
 
 def replay_of(session: Session, request: Request, directory: Path, roles: Mapping[str, int]) -> Sequence[Event]:

@@ -100,8 +100,8 @@ def check_points(wanted: str) -> None:
         )
 
 
-def names_code(wanted: str) -> bool:
-    """Whether lines or effects are named; only then is a replay traced, for what a second crash in it can strike."""
+def needs_replay(wanted: str) -> bool:
+    """Whether lines or effects are named: only these need a traced replay, for what a second crash in it can strike."""
     shown = ("line", "effects", *(family.phase for family in EFFECTS))
     return any(name == "all" or name.startswith(shown) for name in _names(wanted))
 

@@ -260,9 +260,9 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
 
 
 def _disk(spec: TrialSpec, resources: Resources) -> Disk | None:
-    """What follows the changes of files, where they are reported."""
+    """What knows what is not synced, where the plan takes that away."""
     shared = resources.checkpoint.parent
-    return None if spec.resolved.files == "none" else Disk(shared, shared / "removed")
+    return Disk(shared, shared / "removed") if spec.resolved.unsynced else None
 
 
 def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None, disk: Disk | None = None) -> Any:

@@ -34,7 +34,7 @@ class TrialActuator:
     Called on the injector's threads, mostly while the reporting thread is parked.
 
     ``worker_of`` names the Python worker that serves the task of a report. ``disk`` knows what is not synced, where
-    changes of files are reported.
+    the plan takes that away.
     """
 
     environment: Environment
@@ -66,7 +66,7 @@ class TrialActuator:
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """Returns what died, once it is confirmed, and what its disk lost. Raises EffectError."""
         if self.disk is None:
-            raise EffectError(f"the {target} loses no power: changes of files are not reported")
+            raise EffectError(f"the {target} loses no power: what is not synced is not known")
         return f"{self.kill(target, point, restart_after=restart_after)}; {self.disk.lose_power()}"
 
     def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:

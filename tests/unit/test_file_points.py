@@ -8,7 +8,7 @@ import pytest
 from onceproof.faults import PlanError, SinkShape, parse, resolve
 from onceproof.harness.certification.files import pattern_of
 from onceproof.harness.certification.points import Question, Space
-from onceproof.harness.certification.space import names_code, select, space_of
+from onceproof.harness.certification.space import needs_replay, select, space_of
 
 FIRST_RUN, REPLAY = "run-1", "run-2"
 UUIDS = ("7cdb341a-96d6-40f5-9129-a4894c19eb7d", "0f8fad5b-d9cb-469f-a165-70867728950e")
@@ -88,7 +88,7 @@ def test_a_change_that_not_both_traces_have_is_no_point() -> None:
     ("wanted", "traced"), [("effects", True), ("file:*", True), ("request", True), ("phases", False)]
 )
 def test_a_replay_is_traced_where_effects_are_asked_for(wanted: str, traced: bool) -> None:
-    assert names_code(wanted) is traced
+    assert needs_replay(wanted) is traced
 
 
 FILES = SinkShape(foreach_batch=True, services=frozenset({"directory"}), writes_files=True, python_file="my_sink.py")

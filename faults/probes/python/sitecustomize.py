@@ -750,12 +750,16 @@ def load_shadowed() -> None:
     spec.loader.exec_module(module)
 
 
-def set_up(variables: Mapping[str, str]) -> None:
-    """Say hello, and begin to watch the sink's lines."""
-    role = role_of(command_line())
+def injector_of(variables: Mapping[str, str], role: str) -> Injector:
+    """The injector that the environment names, for a process of this role."""
     identity = {"role": role, "place": variables.get("ONCEPROOF_PLACE", "local")}
     mark = variables.get("ONCEPROOF_DRIVER") or variables.get("ONCEPROOF_JOB", "")
-    injector = Injector(variables["ONCEPROOF_INJECTOR"], variables["ONCEPROOF_TOKEN"], identity, mark)
+    return Injector(variables["ONCEPROOF_INJECTOR"], variables["ONCEPROOF_TOKEN"], identity, mark)
+
+
+def set_up(variables: Mapping[str, str]) -> None:
+    """Say hello, and begin to watch the sink's lines."""
+    injector = injector_of(variables, role_of(command_line()))
 
     def hello() -> None:
         injector.tell({"event": "probe.hello"})

@@ -72,7 +72,7 @@ class Files:
         """A call on its way: before it is carried out, and before its caller learns that it was."""
         try:
             report = self._report(stopped.call, change, names)
-        except (OSError, StopIteration, ValueError):  # the caller has ended
+        except (OSError, ValueError):  # the caller has ended
             self._kernel.go_on(stopped)
             return
         failed = self._told(report, "before")

@@ -37,14 +37,11 @@ class Call:
 
     def text(self, index: int) -> str:
         """An argument that is a path. Raises OSError."""
-        with open(f"/proc/{self.thread}/mem", "rb", buffering=0) as memory:
-            found = os.pread(memory.fileno(), 4096, self.arguments[index])
-        return os.fsdecode(found.partition(b"\0")[0])
+        return os.fsdecode(self._memory(index, 4096).partition(b"\0")[0])
 
     def words(self, index: int, count: int) -> tuple[int, ...]:
         """So many words of 64 bits to which an argument points. Raises OSError."""
-        with open(f"/proc/{self.thread}/mem", "rb", buffering=0) as memory:
-            return struct.unpack(f"={count}Q", os.pread(memory.fileno(), 8 * count, self.arguments[index]))
+        return struct.unpack(f"={count}Q", self._memory(index, 8 * count))
 
     def base(self, index: int | None) -> str:
         """Where a relative path begins: the directory that the argument names, else the caller's own."""
@@ -53,14 +50,21 @@ class Call:
 
     @property
     def umask(self) -> int:
-        with open(f"/proc/{self.thread}/status", encoding="ascii", errors="replace") as status:
-            found = next((line for line in status if line.startswith("Umask:")), "Umask: 022")
-        return int(found.split()[1], 8)
+        return int(self._status("Umask") or "022", 8)
 
     @property
     def process(self) -> int:
+        return int(self._status("Tgid"))
+
+    def _memory(self, index: int, size: int) -> bytes:
+        """What lies where an argument points to, up to so many bytes. Raises OSError."""
+        with open(f"/proc/{self.thread}/mem", "rb", buffering=0) as memory:
+            return os.pread(memory.fileno(), size, self.arguments[index])
+
+    def _status(self, name: str) -> str:
+        """A field of proc(5)'s status; empty if there is none. Raises OSError."""
         with open(f"/proc/{self.thread}/status", encoding="ascii", errors="replace") as status:
-            return int(next(line for line in status if line.startswith("Tgid:")).split()[1])
+            return next((line.split()[1] for line in status if line.startswith(f"{name}:")), "")
 
 
 class Stopped:

@@ -75,10 +75,7 @@ def answer_calls(peer: socket.socket, variables: Mapping[str, str]) -> None:
     if not files:
         sys.exit(f"onceproof_files: changes of files cannot be stopped here: {os.fsdecode(text[1:]) or 'no listener'}")
     settings = json.loads(variables["ONCEPROOF_FILES"])
-    mark = variables.get("ONCEPROOF_DRIVER") or variables.get("ONCEPROOF_JOB", "")
-    identity = {"role": "files", "place": variables.get("ONCEPROOF_PLACE", "local")}
-    address, token = variables["ONCEPROOF_INJECTOR"], variables["ONCEPROOF_TOKEN"]
-    injector = sibling().Injector(address, token, identity, mark)
+    injector = sibling().injector_of(variables, "files")
     os.umask(0)
     serving = Files(Kernel(files[0]), Names(settings["roots"], settings["left_out"]), injector)
     peer.sendall(b"G")
