@@ -1,6 +1,7 @@
-"""What an action can do: to machines and their processes, to the network, and to the thread that is stopped.
+"""What an action can do: to machines and their processes, to the network, to the query's checkpoint, and to the thread
+that is stopped.
 
-The harness implements :class:`Machines` and :class:`Network` for its environments; the injector has the thread. Each
+The harness implements :class:`Machines`, :class:`Network` and :class:`Checkpoint`; the injector has the thread. Each
 effect returns what was done in a few words once it is confirmed, and raises if it failed.
 
 ``target`` is ``driver``, ``executor``, ``worker``, ``node`` or ``broker``. ``point`` is the report at which a thread is
@@ -57,8 +58,28 @@ class Network(Protocol):
         """
 
 
+class Checkpoint(Protocol):
+    """The checkpoint of the job's query. ``part`` is metadata, offsets, commits or state, of which the newest file is
+    meant, or checkpoint: all of it. Each raises where there is nothing to change."""
+
+    def remove(self, part: str) -> str:
+        """The file is gone."""
+
+    def truncate(self, part: str) -> str:
+        """Its first half is left."""
+
+    def corrupt(self, part: str) -> str:
+        """Its second half is zeros."""
+
+    def roll_back(self, part: str, batch: int) -> str:
+        """The checkpoint, or its state, is what it was when this batch was committed."""
+
+
 class Actuator(Machines, Network, Protocol):
     """All that the harness can do to the running system."""
+
+    @property
+    def checkpoint(self) -> Checkpoint: ...
 
 
 class Thread(Protocol):
@@ -92,6 +113,10 @@ class Scene:
     @property
     def network(self) -> Network:
         return self._actuator()
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self._actuator().checkpoint
 
     def _actuator(self) -> Actuator:
         if self.actuator is None:

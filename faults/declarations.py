@@ -138,6 +138,9 @@ class ActionSpec:
 
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
     ``takes_broker_away``: on these targets clients lose a broker for a while.
+
+    ``read_after_death_of``: what is changed is read only by the successor of this target, so that a kill of it must
+    come behind the action in its fault; what that death must leave behind then is what this action requires.
     """
 
     name: str
@@ -162,6 +165,7 @@ class ActionSpec:
     network: bool = False
     self_inflicted: tuple[str | None, ...] = ()
     takes_broker_away: tuple[str, ...] = ()
+    read_after_death_of: str | None = None
 
     @property
     def takes_until(self) -> bool:

@@ -351,6 +351,7 @@ def _check_action(planned: _PlannedAction) -> None:
     _check_network(planned)
     _check_process(planned)
     _check_order(planned)
+    _check_reader(planned)
     match planned.action.target:
         case "executor" | "node":
             _check_executor(planned)
@@ -402,6 +403,15 @@ def _check_order(planned: _PlannedAction) -> None:
         where = "before it in its fault" if planned.spec.same_fault else "in the plan"
         wanted = f"{planned.spec.follows}({planned.action.target})"
         raise planned.error(f"{planned.text} needs a {wanted} {where}, as in: {planned.spec.example}", "name")
+
+
+def _check_reader(planned: _PlannedAction) -> None:
+    """Whether the one who has read what is changed dies, so that another one reads it."""
+    dying = planned.spec.read_after_death_of
+    later = planned.fault.actions[planned.number + 1 :]
+    if dying and not any((action.name, action.target) == ("kill", dying) for action in later):
+        wanted = f"{planned.text} is read by the next {dying} only: put kill({dying}) behind it in its fault"
+        raise planned.error(f"{wanted}, as in: {planned.spec.example}", "name")
 
 
 def _is_like(action: Action, planned: _PlannedAction) -> bool:

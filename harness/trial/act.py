@@ -21,6 +21,7 @@ from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
 from .arrange import Resources
+from .checkpoint_changes import CheckpointChanges
 from .disk import Disk
 from .driver_log import error_in
 from .journal import Journal
@@ -70,7 +71,8 @@ def act(
     watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
     record = _recorder(journal, progress, watch)
     disk = _disk(spec, resources)
-    actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk)
+    changes = CheckpointChanges(resources.checkpoint, record)
+    actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk, changes=changes)
     observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:
         injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, rendezvous=rendezvous))

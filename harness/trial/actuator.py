@@ -14,6 +14,7 @@ from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
+from .checkpoint_changes import CheckpointChanges
 from .disk import Disk
 from .network import Cut, Network, Record
 from .pauses import Pausable, Pauses
@@ -34,7 +35,7 @@ class TrialActuator:
     Called on the injector's threads, mostly while the reporting thread is parked.
 
     ``worker_of`` names the Python worker that serves the task of a report. ``disk`` knows what is not synced, where
-    the plan takes that away.
+    the plan takes that away. ``changes`` are those that can be made to the query's checkpoint.
     """
 
     environment: Environment
@@ -42,6 +43,7 @@ class TrialActuator:
     worker_of: Callable[[Report], str | None]
     supervisor: Supervisor | None = None
     disk: Disk | None = None
+    changes: CheckpointChanges | None = None
     _watches: list[threading.Thread] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
@@ -52,6 +54,13 @@ class TrialActuator:
         self._network = Network(self.environment, self.record)
         self._pauses = Pauses(self.record)
         self._restarts = Restarts(self.record)
+
+    @property
+    def checkpoint(self) -> CheckpointChanges:
+        """Raises EffectError if there is none."""
+        if self.changes is None:
+            raise EffectError("there is no checkpoint to change")
+        return self.changes
 
     def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ FILES_OF_THE_ENGINE = [
 """Patterns of all that, as changes of files are reported."""
 
 
+VERSIONS = (".delta", ".snapshot", ".zip", ".changelog")
+"""Files of a version of a store: of HDFSBackedStateStoreProvider, and of RocksDBStateStoreProvider."""
+
+
 def planned(checkpoint: Path) -> list[int]:
     """The batches in the offset log, in order."""
     return _numbered(checkpoint / "offsets")
@@ -30,6 +35,23 @@ def planned(checkpoint: Path) -> list[int]:
 def committed(checkpoint: Path) -> list[int]:
     """The batches in the commit log, in order."""
     return _numbered(checkpoint / "commits")
+
+
+def newest(checkpoint: Path, part: str) -> list[Path]:
+    """The newest file of offsets or commits, the newest version in each store of the state, or the metadata."""
+    if part == "metadata":
+        return [path for path in [checkpoint / part] if path.is_file()]
+    if part == "state":
+        return [path for files in _stores(checkpoint).values() for path in files if _version(path) == _last(files)]
+    return [checkpoint / part / str(batch) for batch in _numbered(checkpoint / part)[-1:]]
+
+
+def newer(checkpoint: Path, part: str, batch: int) -> list[Path]:
+    """The files of offsets, commits or state that came after ``batch`` was committed. A store's version N + 1 is that
+    of batch N."""
+    if part == "state":
+        return [path for files in _stores(checkpoint).values() for path in files if _version(path) > batch + 1]
+    return [checkpoint / part / str(number) for number in _numbered(checkpoint / part) if number > batch]
 
 
 def offsets_digest(checkpoint: Path, batch: int) -> str | None:
@@ -42,8 +64,7 @@ def offsets_digest(checkpoint: Path, batch: int) -> str | None:
 
 def end_offsets(checkpoint: Path, batch: int) -> dict[int, int]:
     """The end offset of each partition of the job's topic in offsets/N; none of a job that reads it in its own way."""
-    lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
-    sources = [json.loads(line) for line in lines[2:] if line not in ("", "-")]
+    sources = [json.loads(line) for line in _offset_log(checkpoint, batch)[2:] if line not in ("", "-")]
     topics = [topic for source in sources if isinstance(source, dict) for topic in source.values()]
     return {int(partition): int(end) for topic in topics if isinstance(topic, dict) for partition, end in topic.items()}
 
@@ -70,9 +91,35 @@ def watermarks(checkpoint: Path) -> dict[int, int]:
 
 def _metadata(checkpoint: Path, batch: int) -> dict[str, Any]:
     """The second line of offsets/N; a continuous query leaves it empty."""
-    line = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()[1]
-    found: dict[str, Any] = json.loads(line or "{}")
+    found: dict[str, Any] = json.loads(_offset_log(checkpoint, batch)[1] or "{}")
     return found
+
+
+def before(checkpoint: Path) -> Path:
+    """Where files of the offset log are kept as they were before a fault changed them."""
+    return checkpoint.with_name(f"{checkpoint.name}-before")
+
+
+def _offset_log(checkpoint: Path, batch: int) -> list[str]:
+    """The lines of offsets/N; where a fault has damaged or removed it, as it was before."""
+    kept = before(checkpoint) / "offsets" / str(batch)
+    try:
+        return _whole(checkpoint / "offsets" / str(batch))
+    except (OSError, ValueError):
+        if not kept.exists():
+            raise
+        return _whole(kept)
+
+
+def _whole(file: Path) -> list[str]:
+    """The lines of a file of the offset log. Raises ValueError for one that is torn."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if len(lines) < 2:
+        raise ValueError(f"{file} has {len(lines)} lines")
+    for line in lines[1:]:
+        if line not in ("", "-"):
+            json.loads(line)
+    return lines
 
 
 def copy(checkpoint: Path, destination: Path) -> None:
@@ -80,6 +127,24 @@ def copy(checkpoint: Path, destination: Path) -> None:
     for log in ("offsets", "commits"):
         if (checkpoint / log).is_dir():
             shutil.copytree(checkpoint / log, destination / log, ignore=shutil.ignore_patterns(".*", "*.tmp"))
+
+
+def _stores(checkpoint: Path) -> dict[Path, list[Path]]:
+    """The versions of each store of the state: ``state/OPERATOR/PARTITION/3.delta``, or ``7_3d1f.zip``, maybe in a
+    folder for each of several stores."""
+    found: dict[Path, list[Path]] = {}
+    for path in sorted((checkpoint / "state").rglob("[0-9]*.*")):
+        if path.is_file() and path.suffix in VERSIONS:
+            found.setdefault(path.parent, []).append(path)
+    return found
+
+
+def _version(path: Path) -> int:
+    return int(path.name.partition(".")[0].partition("_")[0])
+
+
+def _last(files: Sequence[Path]) -> int:
+    return max(map(_version, files))
 
 
 def _numbered(directory: Path) -> list[int]:

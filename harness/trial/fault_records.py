@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...assertions import ActionRecord, FaultRecord, requirements
 from ...faults import Execution, Fault, Plan, action_named, format_action, format_fault, format_place, left_behind
 from ...plans import Action
+from ...requirements import Requirement
 
 
 def fault_records(plan: Plan, execution: Execution = "micro-batch") -> list[FaultRecord]:
@@ -16,13 +17,25 @@ def fault_records(plan: Plan, execution: Execution = "micro-batch") -> list[Faul
 
 def fault_record(fault: Fault, execution: Execution = "micro-batch") -> FaultRecord:
     """One fault of a query that Spark runs so. Raises ValueError if it requires what nobody can check, or nothing."""
-    actions = tuple(_action_record(action, execution) for action in fault.actions)
+    actions = tuple(
+        _action_record(action, _required_of(action, fault.actions[:number]), execution)
+        for number, action in enumerate(fault.actions)
+    )
     for requirement in (one for record in actions for one in record.requirements):
         requirements.check_named(requirement.kind)
     return FaultRecord(format_fault(fault), format_place(fault), fault, actions)
 
 
-def _action_record(action: Action, execution: Execution) -> ActionRecord:
+def _required_of(action: Action, earlier: tuple[Action, ...]) -> tuple[Requirement, ...]:
+    """What an action must leave behind: where an earlier one of its fault has changed what the successor of its target
+    reads, what that one requires."""
     spec = action_named(action.name)
+    changes = [one for one in earlier if action_named(one.name).read_after_death_of == action.target]
+    if spec.amends or action.target is None or not changes:
+        return spec.required_of(action.target)
+    return action_named(changes[-1].name).required_of(changes[-1].target)
+
+
+def _action_record(action: Action, required: tuple[Requirement, ...], execution: Execution) -> ActionRecord:
     text = format_action(replace(action, until=None))
-    return ActionRecord(text, action, left_behind(spec.required_of(action.target), execution), spec.runs_on)
+    return ActionRecord(text, action, left_behind(required, execution), action_named(action.name).runs_on)

@@ -20,6 +20,7 @@ class TrialProgress:
         self._lock = threading.Lock()
         self._committed: set[int] = set()
         self._started: int | None = None
+        self._newest: int | None = None
         self._consequences = 0
         self._cut: set[tuple[object, object]] = set()
         self._killed_brokers = 0
@@ -59,6 +60,7 @@ class TrialProgress:
             self._committed.add(fields["batch"])
         elif here == ("sink.write", "before"):
             self._started = fields["batch"]
+            self._newest = max(fields["batch"], self._newest or 0)
             self._starting = False
 
     def _note_network(self, event: str, fields: Mapping[str, Any]) -> None:
@@ -108,7 +110,12 @@ class TrialProgress:
         return len(self._committed)
 
     def started_batch(self) -> int | None:
+        """The last batch that was handed to the sink."""
         return self._started
+
+    def newest_batch(self) -> int | None:
+        """The newest batch that was ever handed to the sink: a checkpoint may be taken back behind it."""
+        return self._newest
 
     def starting(self) -> bool:
         return self._starting

@@ -138,7 +138,7 @@ class Watch:
         }
         index = self.journal.record("reading", fields)
         self.progress.note("reading", fields)
-        handed_over = self.progress.started_batch()
+        handed_over = self.progress.newest_batch()
         self.glimpses.append(Glimpse(number, index, done, handed_over, rows, tuple(opened), error, at))
 
 
