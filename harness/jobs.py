@@ -143,15 +143,14 @@ def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
 
     Raises UsageError for a job or an expectation that cannot be used, SinkError for a sink that cannot be read.
     """
-    if not _takes_mode(job, shape(sink)):
-        return False
     try:
         columns = job.columns().keys()
     except ExpectationError as error:
         raise UsageError(f"{job.expectation_path}: {error}") from error
     key = constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
-    return _holds(constants.get("HOLDS"), columns) and set(named) <= columns
+    holds = _holds(constants.get("HOLDS"), columns) and set(named) <= columns
+    return holds and (not _updates(job) or shape(sink).takes_updates)
 
 
 @cache
@@ -166,16 +165,16 @@ def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
             f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (HOLDS), but job {job.name} gives rows "
             f"of {', '.join(schema.names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
         )
-    if not _takes_mode(job, sink.shape):
+    if _updates(job) and not sink.shape.takes_updates:
         raise SinkError(
             f"sink {sink.path.name} is of a kind that Spark gives no updates (a Python data source, a file sink), but "
             f"job {job.name} hands over updates: take a sink with write_batch, see onceproof sinks --job {job.name}"
         )
 
 
-def _takes_mode(job: Job, shape: SinkShape) -> bool:
-    """Whether Spark hands the job's rows to such a sink in the job's output mode."""
-    return shape.takes_updates or not _read_from(job, hands_over_updates)
+def _updates(job: Job) -> bool:
+    """Whether Spark hands the job's rows over in the output mode update, which some kinds of sinks do not get."""
+    return _read_from(job, hands_over_updates)
 
 
 def _holds(held: Collection[str] | None, columns: Collection[str]) -> bool:

@@ -53,7 +53,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-IN_SHORT = ("ledger_by_attempt", "ledger_in_autocommit")
+IN_SHORT = ("ledger_by_attempt",)
 
 
 @pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in FOUND])

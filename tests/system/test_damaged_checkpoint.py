@@ -17,7 +17,7 @@ GONE = "batch.commit:after[batch=1] -> remove(checkpoint) then kill(driver)"
 COMES_TO = [
     ("kafka_append", "passthrough", LOST, {"duplicated"}),
     ("postgres_upsert", "wordcount", OLDER, set()),
-    ("postgres_upsert", "passthrough", TORN, {"stuck"}),
+    long("postgres_upsert", "passthrough", TORN, {"stuck"}),
     long("postgres_upsert", "wordcount", OLDER_STATE, {"stuck"}),
     long("postgres_upsert", "wordcount", TORN, {"stuck"}),
     long("postgres_upsert", "wordcount", LOST, set()),

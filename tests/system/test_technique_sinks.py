@@ -1,6 +1,6 @@
 """Each technique of a sink at its most delicate step, and the flaws that are common in it.
 
-A correct sink on Postgres and one on files, and a broken one on Kafka, are in every run; the others are long.
+A correct sink on files and a broken one on Kafka are in every run; the others are long.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DELICATE = {
 }
 """Exactly-once sinks: where most is done and nothing is settled. {text} is the line that has the text."""
 
-IN_SHORT = ("postgres_prepared", "file_rename")
+IN_SHORT = ("file_rename",)
 
 
 def plan_of(sink: str, plan: str) -> str:
