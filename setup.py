@@ -17,5 +17,5 @@ packages += [f"onceproof.{top}" for top in DATA]
 setup(
     packages=packages,
     package_dir={"onceproof": "onceproof"} | {f"onceproof.{top}": top for top in CODE + DATA},
-    package_data={"": ["py.typed", *(f"*.{kind}" for kind in KINDS), "**/*.py", "**/*.md", "**/*.yml"]},
+    package_data={"": ["py.typed", *(f"*.{kind}" for kind in KINDS), "**/*.py", "**/*.md", "**/*.yml", "**/*.plan"]},
 )

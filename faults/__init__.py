@@ -32,6 +32,7 @@ from .errors import PlanError
 from .handlers import errors_at
 from .injector import Injector
 from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
+from .library import KnownFailure, NoSuchFailure, known_failure, known_failures
 from .printing import format_place
 from .rendezvous import Rendezvous
 from .replays import left_behind
@@ -51,8 +52,10 @@ __all__ = [
     "Execution",
     "Fault",
     "Injector",
+    "KnownFailure",
     "LocatedPlan",
     "Moment",
+    "NoSuchFailure",
     "Parameter",
     "Phase",
     "Plan",
@@ -73,6 +76,8 @@ __all__ = [
     "format_point",
     "hands_over_updates",
     "keeps_state",
+    "known_failure",
+    "known_failures",
     "left_behind",
     "modules_used",
     "parse",

@@ -1,4 +1,4 @@
-"""``onceproof phases``, ``jobs`` and ``sinks``: what there is to name."""
+"""``onceproof phases``, ``jobs``, ``sinks`` and ``plans``: what there is to name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from ...faults import phases_of, render_catalogue
+from ...faults import KnownFailure, known_failures, phases_of, render_catalogue
 from ..console.printing import Terminal, say
 from ..errors import HELD
 from ..jobs import Job, find_job, fits, reference_jobs
@@ -25,7 +25,7 @@ CONSTANTS = ("GUARANTEE", "TECHNIQUE", "SERVICES", "FLAW", "KEY", "HOLDS")
 
 
 def register(app: App) -> None:
-    for command in (phases, jobs, sinks):
+    for command in (phases, jobs, sinks, plans):
         app.command(command)
 
 
@@ -68,6 +68,31 @@ def sinks(
     """
     rows = [_described(path) for path in (_fitting(find_job(job)) if job is not None else reference_sinks())]
     return _show(rows, json, ("name", "claims", "technique", "flaw", "meaning"))
+
+
+def plans(*, json: Json = False) -> int:
+    """The library of known failures: plans, each with a sink that it catches and one that withstands it.
+
+    Examples:
+
+        onceproof run --sink my_sink.py --plan zombie_driver
+    """
+    rows = [_story(failure) for failure in known_failures()]
+    return _show(rows, json, ("name", "catches", "withstands", "meaning"))
+
+
+def _story(failure: KnownFailure) -> dict[str, Any]:
+    return {
+        "name": failure.name,
+        "catches": failure.catches.sink,
+        "claim": failure.catches.claim,
+        "finds": list(failure.catches.finds),
+        "withstands": failure.withstands.sink,
+        "meaning": failure.title,
+        "story": failure.story.strip(),
+        "see": list(failure.see),
+        "plan": failure.plan,
+    }
 
 
 def _fitting(job: Job) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...assertions import Outcome
+from ...faults import NoSuchFailure, known_failure
 from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
@@ -38,7 +40,9 @@ def run(
     fault: Annotated[
         tuple[str, ...], Parameter(negative=(), show_default=False, help="a fault of the plan; may be repeated")
     ] = (),
-    plan: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
+    plan: Annotated[
+        str | None, Parameter(help="a file with the plan's text, or the name of a known failure (onceproof plans)")
+    ] = None,
     claim: Claim = None,
     run_directory: Annotated[Directory | None, Parameter(help="where to keep this run (new or empty)")] = None,
     watch: Watch = True,
@@ -57,13 +61,15 @@ def run(
 
         onceproof run --sink my_sink.py --fault "sink.write:after[batch=1] -> kill(driver)" --json
 
+        onceproof run --sink my_sink.py --plan zombie_driver
+
         onceproof run --sink kafka_transactional --master standalone \\
             --fault "task.commit:before[batch=1] -> kill(executor)"
 
         onceproof run --sink postgres_upsert --job my_job.py --expect my_job.sql
     """
     request = replace(
-        request_of(sink, claim, watch, environment, workload, job), plan=plan_text(fault, plan), directory=run_directory
+        request_of(sink, claim, watch, environment, workload, job), plan=_text_of(fault, plan), directory=run_directory
     )
     options = with_release(environment.options(), find_sink(sink), told)
     its = find_job(request.job, request.expect)
@@ -96,6 +102,16 @@ def looked_into(session: Session, request: Request, result: TrialResult) -> Tria
     found = replace(result, determinism=determinism)
     write_trial(found)
     return found
+
+
+def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
+    """The same of ``--plan``, which may name a known failure: so it is taken if it is no file and looks like none."""
+    if plan is None or Path(plan).exists() or os.sep in plan or Path(plan).suffix:
+        return plan_text(faults, Path(plan) if plan is not None else None)
+    try:
+        return ";\n".join([known_failure(plan).plan, *faults])
+    except NoSuchFailure as error:
+        raise UsageError(f"--plan {plan}: there is no such file, and {error}") from error
 
 
 def plan_text(faults: tuple[str, ...], file: Path | None) -> str:

@@ -183,6 +183,13 @@ def test_a_sink_is_added_by_one_file(copy: Path) -> None:
     assert printed(copy, program) == ["mine.py"]
 
 
+def test_a_known_failure_is_added_by_one_file(copy: Path) -> None:
+    plans = copy / "faults" / "plans"
+    shutil.copy(plans / "replayed_batch.plan", plans / "mine.plan")
+    listed = printed(copy, "from onceproof.harness.cli import main\nmain(['plans'])")
+    assert [line.split("\t")[1] for line in listed if line.startswith("mine\t")] == ["postgres_append"]
+
+
 def test_a_job_is_added_by_one_file(copy: Path) -> None:
     """One file and its expectation."""
     shutil.copy(copy / "jobs" / "passthrough.py", copy / "jobs" / "positive.py")

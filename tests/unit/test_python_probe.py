@@ -56,9 +56,14 @@ def interpreters() -> list[Any]:
         name = f"3.{minor}"
         pyenv = sorted(Path.home().glob(f".pyenv/versions/{name}.*/bin/python"))
         path = str(pyenv[-1]) if pyenv else shutil.which(f"python{name}")
-        if path:
+        if path and runs(path):
             found.setdefault(name, path)
     return [pytest.param(path, id=name) for name, path in sorted(found.items(), key=lambda item: int(item[0][2:]))]
+
+
+def runs(python: str) -> bool:
+    """What is on the path may be pyenv's shim of a version that is not in use."""
+    return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
 
 
 def minor_of(python: str) -> int:

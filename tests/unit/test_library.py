@@ -1,0 +1,68 @@
+"""The library of known failures: each file is whole, names sinks that there are, and is told in the docs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from onceproof.faults import KnownFailure, NoSuchFailure, known_failure, known_failures, library, parse
+from onceproof.harness.cli import execute
+from onceproof.harness.jobs import find_job
+from onceproof.harness.session import EnvironmentOptions, resolve_plan
+from onceproof.harness.sinks import find_sink
+
+from onceproof.documents import DocumentError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "known-failures.md"
+
+FAILURES = known_failures()
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+def test_each_plan_can_be_had_by_both_of_its_sinks(failure: KnownFailure) -> None:
+    for sink in (failure.catches.sink, failure.withstands.sink):
+        resolve_plan(failure.plan, find_job(None), find_sink(sink), EnvironmentOptions())
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+def test_each_is_told_in_the_docs(failure: KnownFailure) -> None:
+    section = re.split(r"(?m)^## ", PAGE.read_text(encoding="utf-8"))
+    (told,) = [part for part in section if part.startswith(f"`{failure.name}`")]
+    assert " ".join(failure.story.split()) in " ".join(told.split())
+    for word in (failure.title, failure.plan, failure.catches.sink, failure.withstands.sink, *failure.see):
+        assert word in told
+
+
+def test_a_file_of_the_library_is_a_plan_by_itself() -> None:
+    text = (library.PLANS / "zombie_driver.plan").read_text(encoding="utf-8")
+    assert parse(text) == parse(known_failure("zombie_driver").plan)
+
+
+def test_an_unknown_name_is_told_with_the_nearest() -> None:
+    with pytest.raises(NoSuchFailure, match="did you mean zombie_driver"):
+        known_failure("zombi_driver")
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ('# title = "x', "mine.plan: the comment in front of the plan is no TOML"),
+        ('# title = "x"', "mine.plan: field story is missing"),
+        ('# title = "x"\n# storey = "y"', "mine.plan: field"),
+    ],
+)
+def test_a_broken_header_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str, words: str
+) -> None:
+    monkeypatch.setattr(library, "PLANS", tmp_path)
+    (tmp_path / "mine.plan").write_text(f"{header}\n\nsink.write:after -> kill(driver)\n")
+    with pytest.raises(DocumentError, match=re.escape(words)):
+        known_failures()
+
+
+def test_a_name_that_is_none_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "--sink", "postgres_upsert", "--plan", "zombi_driver"]) == 2
+    assert "no known failure is called 'zombi_driver': did you mean zombie_driver" in capsys.readouterr().err
+    assert execute(["run", "--sink", "postgres_upsert", "--plan", "no_such.plan"]) == 2
+    assert "plan file no_such.plan cannot be read" in capsys.readouterr().err
