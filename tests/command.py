@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -10,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from onceproof.harness.cli import execute
 
 ONCEPROOF = (sys.executable, "-m", "onceproof.harness.cli")
 
@@ -63,3 +67,16 @@ class Command:
             process.communicate()
             raise
         return Ended(process.returncode, out, err)
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """The same in this process, for what is refused before anything is started: Python alone takes longer to start."""
+
+    directory: Path
+
+    def __call__(self, *arguments: str) -> Ended:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.directory), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = execute(arguments)
+        return Ended(code, out.getvalue(), err.getvalue())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command
+from command import Command, InProcess
 from onceproof.assertions import Guarantee
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.spec import TrialResult
@@ -35,3 +35,9 @@ def trial(session: Session) -> Callable[..., TrialResult]:
 def onceproof(tmp_path: Path) -> Command:
     """Runs the command line in an empty directory, as a user does."""
     return Command(tmp_path)
+
+
+@pytest.fixture
+def in_process(tmp_path: Path) -> InProcess:
+    """The same for what is refused before anything is started, without a process of its own."""
+    return InProcess(tmp_path)

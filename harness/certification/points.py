@@ -120,6 +120,7 @@ class Question:
     was killed at batch.commit:before of each batch, empty where replays are not swept. ``refusal`` says why a plan
     cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
     ``required`` those that it must have, with their edges. ``durable``: the sink says that it survives a loss of power.
+    ``known_failures``: it is held against the library, too.
     """
 
     trace: Sequence[Event]
@@ -131,6 +132,7 @@ class Question:
     phases: frozenset[str] | None = None
     code: Code = Code()
     durable: bool = False
+    known_failures: bool = False
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -15,7 +15,7 @@ from ..session import EnvironmentOptions, Request, Session, refusal
 from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
 from .repeats import crashes
-from .space import needs_replay
+from .space import names_plans, needs_replay
 from .trace import Event, Line
 from .traced import REPLAY, Trace, traced
 from .wanted import Wanted
@@ -62,4 +62,5 @@ def question_of(
             begins=lambda line: begins_at(sink.parent / line.file, line.line),
         ),
         durable=literals(sink).get("DURABLE") is True,
+        known_failures=names_plans(wanted.points),
     )

@@ -15,6 +15,7 @@ from ..errors import UsageError
 from .crash_loops import crash_loops
 from .effects import effects
 from .files import FILES
+from .known import KNOWN, known
 from .lines import facts, lines, second_crashes
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
@@ -23,7 +24,9 @@ from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .trace import Line, Step
 
-KINDS = ("all", "phases", "lines", "effects")
+PLANS = "plans"
+
+KINDS = ("all", "phases", "lines", "effects", PLANS)
 
 EFFECTS = (REQUESTS, FILES)
 
@@ -31,7 +34,7 @@ EFFECTS = (REQUESTS, FILES)
 def space_of(question: Question) -> Space:
     """The points in the order of the protocol: steps, effects, lines, what only a replay runs, then what runs before a
     query."""
-    wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question)]
+    wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question), *known(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
@@ -61,7 +64,7 @@ def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def select(space: Space, wanted: str) -> Space:
-    """Only those points that ``--points`` names: phases, effects, lines, all, or patterns of steps, with commas.
+    """Only those points that ``--points`` names: phases, effects, lines, all, plans, or patterns of steps, with commas.
 
     Raises UsageError if a name selects nothing.
 
@@ -95,7 +98,7 @@ def check_points(wanted: str) -> None:
     ):
         known = ", ".join(phase.name for phase in PHASES)
         raise UsageError(
-            f"--points {wanted!r} is unknown: it is one of effects, phases, lines, all, or steps with commas in "
+            f"--points {wanted!r} is unknown: it is one of plans, effects, phases, lines, all, or steps with commas in "
             f"between (task.commit, sink.*:after) of {known}"
         )
 
@@ -104,6 +107,11 @@ def needs_replay(wanted: str) -> bool:
     """Whether lines or effects are named: only these need a traced replay, for what a second crash in it can strike."""
     shown = ("line", "effects", *(family.phase for family in EFFECTS))
     return any(name == "all" or name.startswith(shown) for name in _names(wanted))
+
+
+def names_plans(wanted: str) -> bool:
+    """Whether the library of known failures is named: it is no part of all."""
+    return PLANS in _names(wanted)
 
 
 def _names(wanted: str) -> list[str]:
@@ -122,6 +130,8 @@ def _name(place: Step | Line) -> str:
 
 def _selected(place: Step | Line, names: Iterable[str]) -> bool:
     kinds = {"all", "lines" if isinstance(place, Line) else "phases", *(["effects"] if _of_effect(place) else [])}
+    if isinstance(place, Step) and place.phase.startswith(KNOWN):
+        kinds = {PLANS}
     patterns = [_name(place), place.phase if isinstance(place, Step) else f"line {place.file}"]
     return any(name in kinds or any(fnmatchcase(pattern, name) for pattern in patterns) for name in names)
 

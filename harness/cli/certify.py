@@ -43,7 +43,11 @@ class SweepArguments:
         Profile, Parameter(help="quick: kill(driver) at each step of the middle batch; full: every line in every batch")
     ] = "standard"
     points: Annotated[
-        str, Parameter(help="all, phases, lines (of the sink's own code), or steps such as task.commit,sink.*:after")
+        str,
+        Parameter(
+            help="all, phases, effects, lines (of the sink's own code), plans (the known failures), or steps such as "
+            "task.commit,sink.*:after; several with commas"
+        ),
     ] = "all"
     batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None
     pack: Annotated[int, Parameter(validator=COUNT, help="points that may share a run of the job")] = 8

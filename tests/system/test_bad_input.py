@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import Command, Ended
+from command import Command, Ended, InProcess
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.local import LocalOptions
 from trials import long
@@ -58,8 +58,8 @@ BAD_PLANS = {
 
 
 @pytest.mark.parametrize("plan", BAD_PLANS)
-def test_a_bad_plan_is_refused_before_anything_starts(onceproof: Command, tmp_path: Path, plan: str) -> None:
-    ended = onceproof("run", "--sink", "postgres_upsert", "--fault", plan)
+def test_a_bad_plan_is_refused_before_anything_starts(in_process: InProcess, tmp_path: Path, plan: str) -> None:
+    ended = in_process("run", "--sink", "postgres_upsert", "--fault", plan)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("onceproof: ")
     assert BAD_PLANS[plan] in ended.err
@@ -87,15 +87,15 @@ BAD_OPTIONS = {
 
 
 @pytest.mark.parametrize("case", BAD_OPTIONS)
-def test_a_bad_option_is_refused_and_named(onceproof: Command, case: str) -> None:
+def test_a_bad_option_is_refused_and_named(in_process: InProcess, case: str) -> None:
     options, words = BAD_OPTIONS[case]
-    refused(onceproof("run", "--sink", "kafka_append", *options), words, code=4 if case == "attach" else 2)
+    refused(in_process("run", "--sink", "kafka_append", *options), words, code=4 if case == "attach" else 2)
 
 
-def test_what_is_to_be_swept_is_one_of_the_kinds(onceproof: Command) -> None:
-    refused(onceproof("certify", "kafka_append", "--points", "some"), "'some'", "phases, lines, all")
-    refused(onceproof("certify", "kafka_append", "--batch", "7"), "--batch 7", "0 to 4")
-    refused(onceproof("certify", "kafka_append", "--parallel", "0"), '"0" for --parallel')
+def test_what_is_to_be_swept_is_one_of_the_kinds(in_process: InProcess) -> None:
+    refused(in_process("certify", "kafka_append", "--points", "some"), "'some'", "phases, lines, all")
+    refused(in_process("certify", "kafka_append", "--batch", "7"), "--batch 7", "0 to 4")
+    refused(in_process("certify", "kafka_append", "--parallel", "0"), '"0" for --parallel')
 
 
 def test_a_command_that_is_none_is_named(onceproof: Command) -> None:
@@ -103,16 +103,16 @@ def test_a_command_that_is_none_is_named(onceproof: Command) -> None:
     refused(onceproof("run"), "--sink")
 
 
-def test_a_sink_that_is_not_there_is_refused(onceproof: Command, tmp_path: Path) -> None:
-    refused(onceproof("run", "--sink", "no_such"), "'no_such'", "kafka_append")
-    refused(onceproof("run", "--sink", "no_such.py"), "no_such.py does not exist")
-    refused(onceproof("run", "--sink", str(tmp_path)), "is a directory")
-    refused(onceproof("certify", "no_such.py"), "no_such.py does not exist")
+def test_a_sink_that_is_not_there_is_refused(in_process: InProcess, tmp_path: Path) -> None:
+    refused(in_process("run", "--sink", "no_such"), "'no_such'", "kafka_append")
+    refused(in_process("run", "--sink", "no_such.py"), "no_such.py does not exist")
+    refused(in_process("run", "--sink", str(tmp_path)), "is a directory")
+    refused(in_process("certify", "no_such.py"), "no_such.py does not exist")
 
 
-def test_readings_while_the_job_runs_can_be_left_out(onceproof: Command) -> None:
-    refused(onceproof("run", "--no-watch", "--sink", "no_such"), "'no_such'")
-    refused(onceproof("certify", "--no-watch", "no_such"), "'no_such'")
+def test_readings_while_the_job_runs_can_be_left_out(in_process: InProcess) -> None:
+    refused(in_process("run", "--no-watch", "--sink", "no_such"), "'no_such'")
+    refused(in_process("certify", "--no-watch", "no_such"), "'no_such'")
 
 
 BAD_SINKS = {
@@ -133,16 +133,16 @@ BAD_SINKS = {
 
 
 @pytest.mark.parametrize("case", BAD_SINKS)
-def test_a_sink_that_is_not_whole_is_refused(onceproof: Command, tmp_path: Path, case: str) -> None:
+def test_a_sink_that_is_not_whole_is_refused(in_process: InProcess, tmp_path: Path, case: str) -> None:
     parts, words = BAD_SINKS[case]
     sink = written(tmp_path / "mine.py", **parts)
     deadline = "3" if case == "hangs at import" else "20"
-    refused(onceproof("run", "--sink", sink, *FAULT, "--sink-deadline", deadline), "mine.py", words)
+    refused(in_process("run", "--sink", sink, *FAULT, "--sink-deadline", deadline), "mine.py", words)
 
 
-def test_a_sink_in_another_encoding_is_refused(onceproof: Command, tmp_path: Path) -> None:
+def test_a_sink_in_another_encoding_is_refused(in_process: InProcess, tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"NAME = '\xe9'\n")
-    refused(onceproof("run", "--sink", "latin.py"), "latin.py")
+    refused(in_process("run", "--sink", "latin.py"), "latin.py")
 
 
 @pytest.fixture(scope="module")
@@ -202,14 +202,14 @@ def test_a_sink_that_fails_by_itself_is_bad_input_and_no_verdict(
     refused(onceproof("run", "--sink", sink, *FAULT, *SMALL, *deadline, "--attach", attached), *words)
 
 
-def test_a_run_directory_that_cannot_be_had_is_refused(onceproof: Command, tmp_path: Path) -> None:
+def test_a_run_directory_that_cannot_be_had_is_refused(in_process: InProcess, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "of").write_text("something")
     for where in ("file", "full"):
-        refused(onceproof("run", "--sink", "kafka_append", "--run-directory", where), where, "is not empty")
+        refused(in_process("run", "--sink", "kafka_append", "--run-directory", where), where, "is not empty")
     for options in (["--run-directory", "file/below"], ["--runs", "file/below"]):
-        refused(onceproof("run", "--sink", "kafka_append", *options), "file/below", "cannot be written")
+        refused(in_process("run", "--sink", "kafka_append", *options), "file/below", "cannot be written")
 
 
 NO_JAVA = {"PATH": str(Path(sys.executable).parent), "JAVA_HOME": "/nonexistent"}
@@ -251,7 +251,7 @@ def test_a_full_disk_is_an_environment_that_cannot_be_had(onceproof: Command, ti
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "evidence", "journal"])
-def test_what_is_no_whole_run_cannot_be_judged(onceproof: Command, tmp_path: Path, damage: str) -> None:
+def test_what_is_no_whole_run_cannot_be_judged(in_process: InProcess, tmp_path: Path, damage: str) -> None:
     run = tmp_path / "run"
     if damage != "absent":
         run.mkdir()
@@ -259,4 +259,4 @@ def test_what_is_no_whole_run_cannot_be_judged(onceproof: Command, tmp_path: Pat
         (run / "evidence.json").write_text('{"version": 1, "claim"')
     if damage == "journal":
         (run / "evidence.json").write_text('{"version": 1}')
-    refused(onceproof("check", str(run)), str(run))
+    refused(in_process("check", str(run)), str(run))

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from onceproof.faults import KnownFailure, NoSuchFailure, known_failure, known_failures, library, parse
+from onceproof.faults import KnownFailure, NoSuchFailure, format_plan, known_failure, known_failures, library, parse
+from onceproof.harness.certification.points import Question, Space
+from onceproof.harness.certification.space import names_plans, select, space_of
 from onceproof.harness.cli import execute
 from onceproof.harness.jobs import find_job
 from onceproof.harness.session import EnvironmentOptions, resolve_plan
@@ -66,3 +68,35 @@ def test_a_name_that_is_none_is_refused_before_anything_starts(capsys: pytest.Ca
     assert "no known failure is called 'zombi_driver': did you mean zombie_driver" in capsys.readouterr().err
     assert execute(["run", "--sink", "postgres_upsert", "--plan", "no_such.plan"]) == 2
     assert "plan file no_such.plan cannot be read" in capsys.readouterr().err
+
+
+def asked(points: str, refused: str = "") -> Space:
+    """The space of a sink with a trace of two steps, of which ``--points`` names some."""
+    question = Question(
+        trace=[],
+        roles={"second": 1, "middle": 2},
+        refusal=lambda plan: "needs another sink" if refused and refused in format_plan(plan) else None,
+        known_failures=names_plans(points),
+    )
+    return select(space_of(question), points)
+
+
+def test_a_sink_is_held_against_the_library_where_that_is_asked_for() -> None:
+    points = {point.step: point for point in asked("plans").points}
+    assert points.keys() == {f"known failure {failure.name}" for failure in FAILURES}
+    older = points["known failure older_checkpoint"]
+    assert (older.role, older.batch, older.alone) == ("middle", 2, True)
+    assert older.action == "rollback(checkpoint, to=0) then kill(driver)"
+    assert older.text == format_plan(parse(known_failure("older_checkpoint").plan))
+
+
+def test_the_library_is_no_part_of_all() -> None:
+    assert not any(point.step.startswith("known") for point in asked("all").points)
+    assert {point.step for point in asked("all,plans").points} > {point.step for point in asked("plans").points}
+
+
+def test_a_plan_that_a_sink_cannot_have_is_not_possible_here() -> None:
+    space = asked("plans", refused="request:")
+    gaps = {gap.step for gap in space.impossible}
+    assert gaps == {f"known failure {failure.name}" for failure in FAILURES if "request:" in failure.plan}
+    assert not gaps & {point.step for point in space.points}
