@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Plan, Point, format_action, known_failures, parse
+from ...faults import Plan, Point, known_failures, parse
 from .points import ANY_BATCH, Question, SweepPoint
 from .trace import Step
 
-KNOWN = "known failure "
+KNOWN = "plan "
 """What stands before a failure's name, where others have a step."""
 
 
@@ -16,7 +16,7 @@ def known(question: Question) -> Iterator[SweepPoint]:
     """Each plan of the library, where they are asked for. One may strike several batches: it has a run of its own."""
     for failure in known_failures() if question.known_failures else ():
         plan = parse(failure.plan)
-        action = " then ".join(format_action(action) for action in plan.faults[0].actions)
+        action = " then ".join(action.on_target for action in plan.faults[0].actions)
         batch = _batch(plan)
         role = next((role for role, its in question.roles.items() if its == batch), ANY_BATCH)
         yield SweepPoint(Step(f"{KNOWN}{failure.name}"), action, role, batch, plan, alone=True)

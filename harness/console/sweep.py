@@ -100,7 +100,7 @@ def matrix(certificate: Certificate) -> Table:
     roles = [*certificate.scope.roles, "any"]
     table = Table(
         Column("step", no_wrap=True),
-        Column("action", no_wrap=True),
+        Column("action", min_width=12, overflow="fold"),
         *(f"{role}{_number(certificate, role)}" for role in roles),
         title=certificate.sink.name,
     )

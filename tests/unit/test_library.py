@@ -83,20 +83,20 @@ def asked(points: str, refused: str = "") -> Space:
 
 def test_a_sink_is_held_against_the_library_where_that_is_asked_for() -> None:
     points = {point.step: point for point in asked("plans").points}
-    assert points.keys() == {f"known failure {failure.name}" for failure in FAILURES}
-    older = points["known failure older_checkpoint"]
+    assert points.keys() == {f"plan {failure.name}" for failure in FAILURES}
+    older = points["plan older_checkpoint"]
     assert (older.role, older.batch, older.alone) == ("middle", 2, True)
-    assert older.action == "rollback(checkpoint, to=0) then kill(driver)"
+    assert older.action == "rollback(checkpoint) then kill(driver)"
     assert older.text == format_plan(parse(known_failure("older_checkpoint").plan))
 
 
 def test_the_library_is_no_part_of_all() -> None:
-    assert not any(point.step.startswith("known") for point in asked("all").points)
+    assert not any(point.step.startswith("plan ") for point in asked("all").points)
     assert {point.step for point in asked("all,plans").points} > {point.step for point in asked("plans").points}
 
 
 def test_a_plan_that_a_sink_cannot_have_is_not_possible_here() -> None:
     space = asked("plans", refused="request:")
     gaps = {gap.step for gap in space.impossible}
-    assert gaps == {f"known failure {failure.name}" for failure in FAILURES if "request:" in failure.plan}
+    assert gaps == {f"plan {failure.name}" for failure in FAILURES if "request:" in failure.plan}
     assert not gaps & {point.step for point in space.points}
