@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from ..requirements import Requirement
-from .declarations import ProcessKind
+from .declarations import ActionSpec, Effect, Parameter
 
-LOGS = ("offsets", "commits")
-"""Spark's own logs of a query: OffsetSeqLog and CommitLog."""
-
-PARTS = ("metadata", *LOGS, "state")
+PARTS = ("metadata", "offsets", "commits", "state")
 """What a checkpoint consists of. A part's newest file is changed; of the state, those of its newest version."""
 
 WHOLE = "checkpoint"
 
-READ = (Requirement("checkpoint_read"),)
-"""What the next driver does depends on what is left: that it has read it is what is required."""
 
-STOPPED_IN: tuple[ProcessKind, ...] = ("driver", "python")
-"""While one of these threads is stopped, the query writes to no log."""
+def change(
+    *,
+    name: str,
+    meaning: str,
+    example: str,
+    act: Effect,
+    targets: tuple[str, ...] = PARTS,
+    arguments: tuple[Parameter, ...] = (),
+) -> ActionSpec:
+    """An action that changes the checkpoint.
 
-FOR_THE_NEXT = "driver"
-"""Whoever has read a checkpoint keeps to what it knows: only the driver that follows reads what was changed."""
+    It is done while a thread of the driver or of the sink's own code is stopped: the query writes to no log then. Who
+    has read a checkpoint keeps to what it knows, so only the driver that follows reads what was changed. What that one
+    does depends on what is left: that it has read it is what is required.
+    """
+    return ActionSpec(
+        name=name,
+        meaning=meaning,
+        example=example,
+        act=act,
+        requires=(Requirement("checkpoint_read"),),
+        targets=targets,
+        arguments=arguments,
+        stopped_in=("driver", "python"),
+        moment=False,
+        read_after_death_of="driver",
+    )

@@ -22,9 +22,9 @@ def check(struck: Struck) -> Found:
         return Found(required, None, "nothing of the checkpoint was changed")
     start = changed[-1]
     old = {None, *runs(struck.journal, 0, start)}
-    for index, event in enumerate(struck.journal):
-        if index > start and event["event"] == "driver.exited" and not event.get("planned") and event.get("code"):
+    for event in struck.journal[start + 1 :]:
+        if event["event"] == "driver.exited" and not event.get("planned") and event.get("code"):
             return Found(required, f"the next driver ended with code {event['code']}: {event.get('error')}")
-        if index > start and event["event"] == "point" and event.get("run") not in old:
+        if event["event"] == "point" and event.get("run") not in old:
             return Found(required, f"run {event['run']} started in {event.get('process')}")
     return Found(required, None, "no other run was reported afterwards")

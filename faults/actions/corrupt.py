@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from ...plans import Action
 from ..capabilities import Scene
-from ..checkpoints import FOR_THE_NEXT, PARTS, READ, STOPPED_IN
-from ..declarations import ActionSpec
+from ..checkpoints import change
 
 
 def act(action: Action, scene: Scene) -> str:
     return scene.checkpoint.corrupt(str(action.target))
 
 
-ACTION = ActionSpec(
+ACTION = change(
     name="corrupt",
     meaning="overwrites the second half of the newest file of a part of the checkpoint with zeros (of state: the "
     "newest version in each store), as a block that was never written; the driver that follows reads it",
     example="batch.commit:after[batch=1] -> corrupt(commits) then kill(driver)",
     act=act,
-    requires=READ,
-    targets=PARTS,
-    stopped_in=STOPPED_IN,
-    moment=False,
-    read_after_death_of=FOR_THE_NEXT,
 )

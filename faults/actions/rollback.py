@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from ...plans import Action
 from ..capabilities import Scene
-from ..checkpoints import FOR_THE_NEXT, READ, STOPPED_IN, WHOLE
-from ..declarations import ActionSpec, Parameter
+from ..checkpoints import WHOLE, change
+from ..declarations import Parameter
 
 
 def act(action: Action, scene: Scene) -> str:
     return scene.checkpoint.roll_back(str(action.target), int(action.arguments["to"]))
 
 
-ACTION = ActionSpec(
+ACTION = change(
     name="rollback",
     meaning="takes the checkpoint, or its state alone, back to where a batch was committed, as from an older copy; the "
     "driver that follows goes on from there",
     example="batch.commit:after[batch=2] -> rollback(checkpoint, to=0) then kill(driver)",
     act=act,
-    requires=READ,
     targets=(WHOLE, "state"),
     arguments=(Parameter("to", "number", "the batch that is the last one committed then", required=True),),
-    stopped_in=STOPPED_IN,
-    moment=False,
-    read_after_death_of=FOR_THE_NEXT,
 )

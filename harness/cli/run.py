@@ -106,8 +106,10 @@ def looked_into(session: Session, request: Request, result: TrialResult) -> Tria
 
 def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
     """The same of ``--plan``, which may name a known failure: so it is taken if it is no file and looks like none."""
-    if plan is None or Path(plan).exists() or os.sep in plan or Path(plan).suffix:
-        return plan_text(faults, Path(plan) if plan is not None else None)
+    if plan is None:
+        return plan_text(faults, None)
+    if Path(plan).exists() or os.sep in plan or Path(plan).suffix:
+        return plan_text(faults, Path(plan))
     try:
         return ";\n".join([known_failure(plan).plan, *faults])
     except NoSuchFailure as error:
