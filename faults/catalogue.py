@@ -82,6 +82,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
     having: dict[Sinks, bool] = {
         "every": True,
         "v2": shape.v2,
+        "manifest": shape.file,
         "kafka-transactions": shape.kafka_transactions,
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,

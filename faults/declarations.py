@@ -15,7 +15,7 @@ from ..requirements import Requirement
 from .capabilities import Scene
 
 ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "files"]
-Sinks = Literal["every", "v2", "kafka-transactions", "python", "stateful", "services", "files"]
+Sinks = Literal["every", "v2", "manifest", "kafka-transactions", "python", "stateful", "services", "files"]
 Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
@@ -36,6 +36,7 @@ EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 SINKS: dict[Sinks, str] = {
     "every": "every sink",
     "v2": "V2 sinks",
+    "manifest": "Spark's file sink",
     "kafka-transactions": "sinks with Kafka transactions",
     "python": "sinks whose Python code runs in a batch",
     "stateful": "jobs that keep state",

@@ -4,6 +4,9 @@ A V1 sink (foreachBatch, files) takes a batch by Sink.addBatch; for a V2 sink th
 factory to the end of MicroBatchWrite.commit. Rules on one spot run in the order of the file: at the end of a V2 commit,
 sink.commit:after comes before sink.write:after.
 
+Where a task fails for good, or the commit itself does, Spark calls MicroBatchWrite.abort with the messages of those
+tasks that have committed. Spark's own file sink commits a batch by its manifest, ``_spark_metadata/N``.
+
 A sink's addBatch may call the one that it overrides, or another sink's: the outermost of a thread is the hand-over.
 
 A rule on an interface makes Byteman look into the ancestry of every class that is loaded, which costs a driver's start
@@ -43,10 +46,36 @@ PHASES = (
         step=70,
         sweep=DRIVER,
     ),
+    Phase(
+        name="sink.manifest",
+        edges=("before", "after"),
+        selectors=(BATCH, QUERY),
+        where="driver",
+        sinks="manifest",
+        meaning="Spark's file sink notes the batch's files in its manifest; every task has closed its own",
+        two_phase="commit (before it: all participants have voted)",
+        source="ManifestFileCommitProtocol.commitJob",
+        step=72,
+        sweep=DRIVER,
+    ),
+    Phase(
+        name="sink.abort",
+        edges=("before", "after"),
+        selectors=(BATCH, QUERY),
+        where="driver",
+        sinks="v2",
+        meaning="the sink gives the batch up, because a task failed for good or its commit did; only then",
+        two_phase="abort",
+        source="MicroBatchWrite.abort",
+        step=75,
+    ),
 )
 
 _V2 = "org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite"
 _COMMIT = "commit(org.apache.spark.sql.connector.write.WriterCommitMessage[])"
+_ABORT = "abort(org.apache.spark.sql.connector.write.WriterCommitMessage[])"
+_MANIFEST = "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
+_JOB = "commitJob(org.apache.hadoop.mapreduce.JobContext,scala.collection.immutable.Seq)"
 _FACTORY = "createBatchWriterFactory(org.apache.spark.sql.connector.write.PhysicalWriteInfo)"
 _V1 = "org.apache.spark.sql.execution.streaming.Sink"
 _ADD = "addBatch(long,org.apache.spark.sql.Dataset)"
@@ -73,4 +102,8 @@ RULES = (
     Rule("sink.commit", "before", "driver", Spot(_V2, _COMMIT, "ENTRY"), _EPOCH),
     Rule("sink.commit", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH),
     Rule("sink.write", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH, variant="V2"),
+    Rule("sink.abort", "before", "driver", Spot(_V2, _ABORT, "ENTRY"), _EPOCH),
+    Rule("sink.abort", "after", "driver", Spot(_V2, _ABORT, "EXIT"), _EPOCH),
+    Rule("sink.manifest", "before", "driver", Spot(_MANIFEST, _JOB, "ENTRY"), {"batch": "$0.batchId"}),
+    Rule("sink.manifest", "after", "driver", Spot(_MANIFEST, _JOB, "EXIT"), {"batch": "$0.batchId"}),
 )

@@ -33,6 +33,17 @@ PHASES = (
         sweep=TASK,
     ),
     Phase(
+        name="task.open",
+        edges=("after",),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY),
+        where="executor",
+        sinks="v2",
+        meaning="a task has opened its writer; no row is with it",
+        two_phase="a participant joins",
+        source="MicroBatchWriterFactory.createWriter",
+        step=45,
+    ),
+    Phase(
         name="task.row",
         edges=("before",),
         selectors=(BATCH, STAGE, PARTITION, ATTEMPT, ROW, QUERY),
@@ -56,6 +67,17 @@ PHASES = (
         source="DataWriter.commit",
         step=60,
         sweep=TASK,
+    ),
+    Phase(
+        name="task.abort",
+        edges=("before", "after"),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY),
+        where="executor",
+        sinks="v2",
+        meaning="a task that failed aborts its writer; only then",
+        two_phase="a participant forgets what it has done",
+        source="DataWriter.abort",
+        step=65,
     ),
 )
 
@@ -88,6 +110,19 @@ def _depth(at: Literal["ENTRY", "EXIT"], change: str, variant: str) -> Rule:
     )
 
 
+def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], deeper: str, outermost: str) -> Rule:
+    """An abort that calls the one it overrides is one abort: a counter of the writer follows how deep it is in one."""
+    return Rule(
+        phase="task.abort",
+        edge=edge,
+        side="executor",
+        spot=Spot(_WRITER, "abort()", at, interface=True),
+        fields=IDENTITY,
+        bind=(deeper, CURRENT),
+        when=f"{outermost} && {STREAMING} && {_OWN_WRITER}",
+    )
+
+
 def _run(class_name: str, variant: str) -> tuple[Rule, Rule]:
     bind = (f"{CONTEXT} = $1",)
     return (
@@ -107,7 +142,16 @@ RULES = (
         fields={},
         variant="writer of a streaming batch",
         silent=f'link("onceproof.writer", {_THREAD}, $!); deleteCounter({_THREAD})',
-        serves=(*_COMMITS, ("task.row", "before")),
+        serves=(*_COMMITS, ("task.row", "before"), ("task.abort", "before"), ("task.abort", "after")),
+    ),
+    Rule(
+        phase="task.open",
+        edge="after",
+        side="executor",
+        spot=Spot(_FACTORY, "createWriter(int,long)", "EXIT"),
+        fields=IDENTITY,
+        bind=(CURRENT,),
+        when=STREAMING,
     ),
     Rule(
         phase="task.row",
@@ -138,6 +182,8 @@ RULES = (
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 0",
     ),
+    _abort("before", "ENTRY", "n:int = incrementCounter($0)", "n == 1"),
+    _abort("after", "EXIT", "n:int = decrementCounter($0)", "n == 0"),
     Rule(
         phase="task.worker",
         edge=None,

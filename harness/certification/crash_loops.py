@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...faults import Fault, Plan, format_action
-from .points import KILL, Question, SweepPoint, selector
+from .points import KILL, Question, SweepPoint, of_one_task, selector
 from .roles import MIDDLE
 from .steps import shown
 from .trace import Step, executed
@@ -27,8 +27,6 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
     seen = executed(question.trace, batch)
     for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
-            at = selector(step, batch)
-            if step.stage is not None:  # one task: the second report is the second run's, and not another task's
-                at = replace(at, where={**at.where, "partition": 0})
+            at = of_one_task(selector(step, batch))
             plan = Plan(tuple(Fault(replace(at, nth=nth), (KILL,)) for nth in range(1, CRASHES + 1)))
             yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)

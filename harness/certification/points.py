@@ -141,3 +141,8 @@ def selector(step: Step, batch: int, nth: int | None = None) -> Point:
     where |= {} if step.stage is None else {"stage": step.stage}
     where |= {} if step.row is None else {"row": step.row}
     return Point(step.phase, step.edge, where, nth)  # type: ignore[arg-type]
+
+
+def of_one_task(at: Point) -> Point:
+    """A task's step in one of the tasks: the next report is that of its next attempt or run, not of another task."""
+    return replace(at, where={**at.where, "partition": 0}) if "stage" in at.where else at

@@ -14,6 +14,7 @@ from ...faults import PHASES
 from ..errors import UsageError
 from .crash_loops import crash_loops
 from .effects import effects
+from .failures import failures
 from .files import FILES
 from .known import KNOWN, known
 from .lines import facts, lines, second_crashes
@@ -38,7 +39,8 @@ def space_of(question: Question) -> Space:
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
-        wanted += [*power_losses(question), *crash_loops(question), *facts(question), *facts_of_starts(question)]
+        wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
+        wanted += [*facts(question), *facts_of_starts(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

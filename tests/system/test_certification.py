@@ -30,6 +30,7 @@ FOUND = {
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
     "notes_progress_apart": ("line *:{cursor.execute(NOTE}", "duplicated"),
     "quarantines_the_third_try": ("task.run:after", "lost"),
+    "parks_on_the_last_attempt": ("task.run:before", "lost"),
     "publishes_at_start_in_two_commits": ("line *:{cursor.execute(RECORD)}", "duplicated"),
     "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
     "ledger_in_autocommit": ("request:before", "lost"),

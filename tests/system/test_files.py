@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,40 @@ from onceproof.harness.trial.spec import TrialResult
 SMALL = Workload(batches=3, rows=48)
 
 
+Look = Callable[[Mapping[str, Any], Path], None]
+
+
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str, bool]]:
-    """Role, operation, edge, and whether the file is there, at each change of a file in batch 0."""
-    found: list[tuple[str, str, str, bool]] = []
+def at_each_point(monkeypatch: pytest.MonkeyPatch) -> Callable[[Look], None]:
+    """Calls a function with what is reported, and with the sink's directory, while the process that did so is held."""
     made = act._observer
 
-    def observer(resources: Any, *rest: Any) -> Any:
-        observe, target = made(resources, *rest), Path(resources.namespaces["harness"]["directory"])
+    def call(look: Look) -> None:
+        def observer(resources: Any, *rest: Any) -> Any:
+            observe, target = made(resources, *rest), Path(resources.namespaces["harness"]["directory"])
 
-        def look(point: Mapping[str, Any]) -> Any:
-            if point.get("phase") == "file" and point.get("batch") == 0:
-                there = (target.parent / point["path"]).exists()
-                found.append((str(point["role"]), str(point["op"]), str(point["edge"]), there))
-            return observe(point)
+            def observed(point: Mapping[str, Any]) -> Any:
+                look(point, target)
+                return observe(point)
 
-        return look
+            return observed
 
-    monkeypatch.setattr(act, "_observer", observer)
+        monkeypatch.setattr(act, "_observer", observer)
+
+    return call
+
+
+@pytest.fixture
+def looked(at_each_point: Callable[[Look], None]) -> list[tuple[str, str, str, bool]]:
+    """Role, operation, edge, and whether the file is there, at each change of a file in batch 0."""
+    found: list[tuple[str, str, str, bool]] = []
+
+    def look(point: Mapping[str, Any], target: Path) -> None:
+        if point.get("phase") == "file" and point.get("batch") == 0:
+            there = (target.parent / point["path"]).exists()
+            found.append((str(point["role"]), str(point["op"]), str(point["edge"]), there))
+
+    at_each_point(look)
     return found
 
 
@@ -61,6 +77,26 @@ def test_a_file_that_the_jvm_writes_is_stopped_likewise(
     assert result.verdict.outcome.value == "pass", result.verdict.reason
     assert ("driver", "create", "before", False) in looked
     assert ("driver", "create", "after", True) in looked
+
+
+@pytest.mark.long
+def test_the_manifest_of_sparks_file_sink_is_stopped_before_its_entry_is_there_and_after(
+    session: Session, at_each_point: Callable[[Look], None]
+) -> None:
+    entries: list[tuple[str, int, bool]] = []
+
+    def look(point: Mapping[str, Any], target: Path) -> None:
+        if point.get("phase") == "sink.manifest":
+            batch = point["batch"]
+            there = any((target / "events" / "_spark_metadata").glob(f"{batch}*"))
+            entries.append((str(point["edge"]), batch, there))
+
+    at_each_point(look)
+    plan = "sink.manifest:before[batch=1] -> kill(driver); sink.manifest:after[batch=2] -> kill(driver)"
+    result = run(session, "file_manifest", plan)
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    assert {(edge, there) for edge, _, there in entries} == {("before", False), ("after", True)}
+    assert {batch for _, batch, _ in entries} == {0, 1, 2}
 
 
 def test_a_full_disk_where_a_file_is_synced_reaches_the_engine(session: Session) -> None:

@@ -20,6 +20,7 @@ import confluent_kafka
 import psutil
 import pyspark
 import pytest
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
@@ -30,6 +31,7 @@ from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.driver_start import LEAN_RULES
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.kafka_topics import create_topics
+from onceproof.harness.kafka_transactions import open_transactions
 from trials import long
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -118,6 +120,7 @@ class Own extends Writer {
 class Overriding extends Committing {
     public WriterCommitMessage commit() { return again(); }
     private WriterCommitMessage again() { return super.commit(); }
+    public void abort() { super.abort(); }
 }
 """,
     "Format": """
@@ -391,7 +394,7 @@ def checked(script: Path, jars: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True).stdout
 
 
-ALL = ("batch.offsets", "sink.commit", "task.run", "task.row", "task.commit", "task.worker")
+ALL = ("batch.offsets", "sink.commit", "task.run", "task.open", "task.row", "task.commit", "task.worker")
 DRIVER_SIDE = ("batch.offsets", "sink.write", "sink.commit", "batch.commit")
 
 
@@ -411,10 +414,12 @@ def test_a_v2_sink_reports_every_phase_in_order_with_its_identity(start: Start, 
             "batch.commit:before",
             "batch.commit:after",
         ]
-        tasks = [point for point in journal.points("task.run", "task.row", "task.commit") if point["batch"] == batch]
+        phases = ("task.run", "task.open", "task.row", "task.commit")
+        tasks = [point for point in journal.points(*phases) if point["batch"] == batch]
         for partition in {point["partition"] for point in tasks}:
             assert steps([point for point in tasks if point["partition"] == partition], batch) == [
                 "task.run:before",
+                "task.open:after",
                 "task.row:before",
                 "task.row:before",
                 "task.commit:before",
@@ -558,6 +563,23 @@ def test_fail_in_the_jvm_is_seen_by_the_engine(start: Start, journal: Journal) -
     assert journal.points("batch.commit")[-1]["batch"] == 1
 
 
+@pytest.mark.parametrize("kind", ["noop", long("overrides")])
+def test_the_abort_of_a_task_and_then_that_of_the_batch_are_reported_once(
+    start: Start, journal: Journal, tmp_path: Path, kind: str
+) -> None:
+    if kind != "noop":
+        compile_java(tmp_path)
+    with Injector(parse("task.commit:before[batch=1, partition=0] -> fail"), Killer(), journal.record) as injector:
+        assert start(kind, injector, ("task.commit", "task.abort", "sink.abort")).process.wait(90) == 1
+    aborts = [point for point in journal.points("task.abort", "sink.abort") if point.get("partition") != 1]
+    assert [(point["phase"], point["edge"], point["batch"], point["role"]) for point in aborts] == [
+        ("task.abort", "before", 1, "executor"),
+        ("task.abort", "after", 1, "executor"),
+        ("sink.abort", "before", 1, "driver"),
+        ("sink.abort", "after", 1, "driver"),
+    ]
+
+
 def test_a_driver_whose_injector_is_gone_dies_at_once_without_its_atexit(start: Start, journal: Journal) -> None:
     parked = threading.Event()
     with Injector(parse("sink.write:before[batch=1] -> delay(1m)"), Killer(), journal.record) as injector:
@@ -580,12 +602,12 @@ def armed() -> Iterator[LocalEnvironment]:
         environment.close()
 
 
-def transact(bootstrap: str, transactional_id: str, *, commit: bool = True) -> None:
+def transact(bootstrap: str, transactional_id: str, *, commit: bool = True, topic: str = "t") -> None:
     """One transaction with one row."""
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
     producer.init_transactions(60)
     producer.begin_transaction()
-    producer.produce("t", b"row")
+    producer.produce(topic, b"row")
     producer.flush(30)
     (producer.commit_transaction if commit else producer.abort_transaction)(60)
 
@@ -627,6 +649,44 @@ def test_a_broker_reports_prepared_transactions_only_behind_its_gate(armed: Loca
     assert not aborting.is_alive()
     transact(bootstrap, "job-3")
     assert armed.failures(0.0) == [], "a broker goes on without its injector"
+
+
+def last_stable_offset(bootstrap: str, topic: str) -> int:
+    """Behind the last record that a reader of committed ones is given."""
+    asked = {confluent_kafka.TopicPartition(topic, 0): OffsetSpec.latest()}
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    answered = admin.list_offsets(asked, isolation_level=confluent_kafka.IsolationLevel.READ_COMMITTED)
+    return int(next(iter(answered.values())).result(30).offset)
+
+
+@pytest.mark.parametrize(
+    ("step", "state", "offset"),
+    [
+        ("txn.end:before", "Ongoing", 0),
+        ("txn.prepare:after", "PrepareCommit", 0),
+        ("txn.complete:before", "PrepareCommit", 2),
+    ],
+)
+def test_a_broker_is_stopped_where_the_phase_says(
+    armed: LocalEnvironment, journal: Journal, step: str, state: str, offset: int
+) -> None:
+    bootstrap, phase = str(armed.addresses("harness").kafka), step.partition(":")[0]
+    create_topics(bootstrap, {phase: 1})
+    with Injector(
+        parse(f"{step}[transactional_id={phase}, result=commit] -> delay(1m)"), Killer(), journal.record
+    ) as injector:
+        gate = script_for("broker", [phase], injector, armed.broker_gate())
+        armed.arm_brokers(gate, ProbePoint(injector.host, injector.port, injector.token))
+        committing = threading.Thread(target=transact, args=(bootstrap, phase), kwargs={"topic": phase})
+        committing.start()
+        journal.wait_for("fault.reached")
+        [held] = open_transactions(bootstrap, [phase])
+        assert (held.name, held.state, last_stable_offset(bootstrap, phase)) == (phase, state, offset)
+        armed.arm_brokers(None, None)
+    committing.join(60)
+    assert not committing.is_alive()
+    assert wait_until(lambda: not open_transactions(bootstrap, [phase]), 30)
+    assert last_stable_offset(bootstrap, phase) == 2, "the record and the marker behind it"
 
 
 @pytest.mark.long

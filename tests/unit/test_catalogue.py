@@ -37,23 +37,28 @@ V2 = [
     "batch.offsets",
     "sink.write",
     "task.run",
+    "task.open",
     "task.row",
     "task.commit",
+    "task.abort",
     "sink.commit",
+    "sink.abort",
     "batch.commit",
 ]
+TRANSACTIONS = ["txn.end", "txn.prepare", "txn.complete"]
 
 
 def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
-    assert [phase.name for phase in PHASES if phase.sinks != "stateful"] == [
+    assert [phase.name for phase in PHASES if phase.sinks not in ("stateful", "manifest")] == [
         *V2,
-        "txn.prepare",
+        *TRANSACTIONS,
         "line",
         "request",
         "file",
     ]
     names = [phase.name for phase in PHASES]
     assert names.index("task.row") < names.index("state.commit") < names.index("task.commit")
+    assert names.index("task.abort") < names.index("sink.manifest") < names.index("batch.commit")
 
 
 @pytest.mark.parametrize(
@@ -73,9 +78,17 @@ def test_whether_a_job_keeps_state_is_read_from_its_code(tmp_path: Path, text: s
     assert has_phase(SinkShape(foreach_batch=True, stateful=stateful), phase_named("state.commit")) is stateful
 
 
-def test_only_start_row_prepare_and_line_lack_an_edge() -> None:
+def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
     edges = {phase.name: phase.edges for phase in PHASES if phase.edges != ("before", "after")}
-    assert edges == {"query.start": ("before",), "task.row": ("before",), "txn.prepare": ("after",), "line": ()}
+    assert edges == {
+        "query.start": ("before",),
+        "task.open": ("after",),
+        "task.row": ("before",),
+        "txn.end": ("before",),
+        "txn.prepare": ("after",),
+        "txn.complete": ("before",),
+        "line": (),
+    }
 
 
 def test_every_example_in_the_catalogue_is_a_plan() -> None:
@@ -101,10 +114,10 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
     [
         (SinkShape(foreach_batch=True, lines=frozenset({3})), [*COMMON, "line"]),
         (SinkShape(v2=True, lines=frozenset({3})), V2),
-        (SinkShape(file=True), COMMON),
+        (SinkShape(file=True), [*COMMON[:-1], "sink.manifest", "batch.commit"]),
         (
             SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),
-            [*V2, "txn.prepare", "line"],
+            [*V2, *TRANSACTIONS, "line"],
         ),
         (SinkShape(foreach_batch=True, services=frozenset({"postgres"})), [*COMMON, "request"]),
         (SinkShape(foreach_batch=True, services=frozenset({"directory"}), writes_files=True), [*COMMON, "file"]),

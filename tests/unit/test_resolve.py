@@ -98,7 +98,10 @@ def test_an_executor_is_refused_on_a_local_master(action: str) -> None:
 
 def test_an_executor_needs_a_point_at_which_one_is_parked() -> None:
     error = refusal("sink.commit:before -> kill(executor)", PYTHON, "standalone")
-    assert "sink.commit stops the driver JVM: valid: task.run, task.row, task.commit" in error.message
+    assert (
+        "sink.commit stops the driver JVM: valid: task.run, task.open, task.row, task.commit, task.abort"
+        in error.message
+    )
     assert resolved("task.commit:before -> kill(executor)", PYTHON, "standalone")
     assert resolved("at(3s) -> kill(executor)", PYTHON, "standalone")
 
@@ -115,7 +118,8 @@ def test_a_worker_needs_a_task_that_one_serves() -> None:
 
 @pytest.mark.parametrize("text", ["sink.write:after -> kill(broker)", "at(3s) -> pause(broker, for=1s)"])
 def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
-    assert "needs a point that stops a broker: valid: txn.prepare" in refusal(text, PYTHON).message
+    valid = "txn.end, txn.prepare, txn.complete"
+    assert f"needs a point that stops a broker: valid: {valid}" in refusal(text, PYTHON).message
     assert "postgres_upsert.py has none" in refusal(text, FOREACH).message
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
 
@@ -159,7 +163,7 @@ def test_a_partition_acts_where_a_kill_does() -> None:
     assert "needs a point of a task" in refusal(text, PYTHON, "standalone", network=True).message
     for point in ("sink.write:after", "at(3s)"):
         error = refusal(f"{point} -> partition(broker, for=1s)", PYTHON, network=True)
-        assert "needs a point that stops a broker: valid: txn.prepare" in error.message
+        assert "needs a point that stops a broker: valid: txn.end, txn.prepare, txn.complete" in error.message
     for point in ("query.start", "task.run:after", "line[two_phase.py:5]", "txn.prepare:after", "at(3s)"):
         assert resolved(f"{point} -> partition(driver, for=1s)", PYTHON, network=True)
 
@@ -326,13 +330,17 @@ def test_a_fault_on_an_executor_reports_the_attempts_of_tasks() -> None:
 
 def test_a_trace_reports_every_point_but_those_of_brokers() -> None:
     plan = resolve(parse(""), PYTHON, "local[2]", trace=True)
-    assert plan.phases("driver") == {"query.start", "batch.offsets", "sink.write", "sink.commit", "batch.commit"}
+    of_driver = {"query.start", "batch.offsets", "sink.write", "sink.commit", "sink.abort", "batch.commit"}
+    assert plan.phases("driver") == of_driver
     assert plan.executor_points == {
         ("task.run", "before"),
         ("task.run", "after"),
+        ("task.open", "after"),
         ("task.row", "before"),
         ("task.commit", "before"),
         ("task.commit", "after"),
+        ("task.abort", "before"),
+        ("task.abort", "after"),
     }
     assert plan.broker_phases == frozenset()
     assert plan.rows == TRACED_ROWS

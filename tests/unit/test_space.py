@@ -79,7 +79,8 @@ def test_what_this_environment_cannot_do_is_named_with_its_reason() -> None:
 def test_the_writing_stage_is_swept_in_every_role_and_the_others_by_turns() -> None:
     trace = [event for number in range(3) for event in batch_of(number, stages=(1, 1, 2))]
     found = space(trace)
-    kills = [one.text for one in found.points if one.step.startswith("task.run:after") and one.action == "fail"]
+    struck = [one for one in found.points if one.step.startswith("task.run:after") and one.action == "fail"]
+    kills = [one.text for one in struck if not one.detail]
     assert kills == [
         f"task.run:after[batch={batch}, stage={stage}] -> fail" for batch, other in ((0, 1), (1, 2), (2, 1))
         for stage in (other, 3)
@@ -102,12 +103,35 @@ def test_one_task_ended_and_no_other_begun_is_swept_where_a_stage_has_several_ta
 
 def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done() -> None:
     trace = [*batch_of(1, stages=(1, 2)), point("sink.commit", "before", batch=1)]
-    found = [one for one in space(trace, roles={"middle": 1}).points if one.detail]
+    found = [one for one in space(trace, roles={"middle": 1}).points if one.detail.startswith("3 times")]
     assert [one.text.split("; ") for one in found] == [
         [f"task.run:after[batch=1, stage=2, partition=0]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
         [f"sink.commit:before[batch=1]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
     ]
     assert found[0].label == "task.run:after, stage 2, 3 times in a row, kill(driver), middle batch"
+
+
+def test_the_driver_dies_in_each_abort_to_which_an_error_leads() -> None:
+    commits = [point("task.commit", "before", batch=1, stage=2), point("sink.commit", "before", batch=1)]
+    found = space([*batch_of(1, stages=(1, 2)), *commits], roles={"middle": 1}).points
+    task, batch = ("task.{}[batch=1, stage=2, partition=0] -> {}", "sink.{}[batch=1] -> {}")
+    assert [one.text.split("; ") for one in found if ".abort" in one.step] == [
+        [step.format("commit:before", "fail"), step.format(f"abort:{edge}", "kill(driver)")]
+        for step in (task, batch)
+        for edge in ("before", "after")
+    ]
+    assert {one.detail for one in found if one.step == "sink.abort:after"} == {"after a fault at sink.commit:before"}
+    without = space(batch_of(1, stages=(1, 2)), roles={"middle": 1}).points
+    assert not [one for one in without if ".abort" in one.step], "foreachBatch has none"
+
+
+def test_a_task_fails_until_its_last_attempt_and_until_its_job_is_given_up() -> None:
+    points = space(batch_of(1, stages=(1, 2)), roles={"middle": 1}).points
+    found = [one for one in points if one.action == "fail" and "times" in one.detail]
+    assert [one.text.split("; ") for one in found] == [
+        [f"task.run:before[batch=1, stage=2, partition=0]#{nth} -> fail" for nth in (1, 2, 3)],
+        [f"task.run:after[batch=1, stage=2, partition=0]#{nth} -> fail" for nth in (1, 2, 3, 4)],
+    ]
 
 
 def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached() -> None:

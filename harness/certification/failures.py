@@ -1,0 +1,51 @@
+"""What follows an error that Spark sees: an attempt's abort, the batch's abort, and a task that fails for good.
+
+A run without errors has none of these steps, so that no trace shows them: they are known from the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...faults import Fault, Plan, format_action
+from .points import FAIL, KILL, Question, SweepPoint, of_one_task, selector
+from .roles import MIDDLE
+from .steps import shown
+from .trace import Executed, Step, executed
+
+ATTEMPTS = 4
+"""spark.task.maxFailures, unless a user has set it: a task that has failed so often fails its job."""
+
+
+def failures(question: Question) -> Iterator[SweepPoint]:
+    """In the middle batch: the driver dies before and after each abort; a task fails with nothing done until its last
+    attempt does it all; and one fails with all done each time, until its job is given up."""
+    batch = question.roles.get(MIDDLE)
+    if batch is None:
+        return
+    seen = executed(question.trace, batch)
+    stage = seen.writing
+    yield from _in_abort("task.abort", Step("task.commit", "before", stage), batch, seen)
+    yield from _in_abort("sink.abort", Step("sink.commit", "before"), batch, seen)
+    for step, times in (
+        (Step("task.run", "before", stage), ATTEMPTS - 1),
+        (Step("task.run", "after", stage), ATTEMPTS),
+    ):
+        if step in seen.steps:
+            at = of_one_task(selector(step, batch))
+            plan = Plan(tuple(Fault(replace(at, nth=nth), (FAIL,)) for nth in range(1, times + 1)))
+            detail = f"{times} times in a row"
+            yield SweepPoint(shown(step, seen), format_action(FAIL), MIDDLE, batch, plan, detail)
+
+
+def _in_abort(abort: str, failing: Step, batch: int, seen: Executed) -> Iterator[SweepPoint]:
+    """The driver's death at both edges of the abort to which an error leads."""
+    if failing not in seen.steps:
+        return
+    first = Fault(of_one_task(selector(failing, batch)), (FAIL,))
+    detail = f"after a fault at {shown(failing, seen)}"
+    for edge in ("before", "after"):
+        here = Step(abort, edge, failing.stage)
+        plan = Plan((first, Fault(of_one_task(selector(here, batch)), (KILL,))))
+        yield SweepPoint(shown(here, seen), format_action(KILL), MIDDLE, batch, plan, detail)
