@@ -14,7 +14,6 @@ from ..additions import declared_in
 from ..plans import Action, Edge, Fault, Value
 from . import actions, phases
 from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
-from .protocols import PROTOCOLS
 from .shape import UNKNOWN, SinkShape, lines_of, shape_of
 
 __all__ = [
@@ -86,7 +85,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "kafka-transactions": shape.kafka_transactions,
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,
-        "services": shape.services is None or bool(shape.services & set(PROTOCOLS)),
+        "services": bool(shape.spoken_to),
         "files": shape.writes_files,
     }
     known = ("services", "files")  # of any sink

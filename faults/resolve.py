@@ -12,7 +12,6 @@ from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import ALWAYS_REPORTED, EXECUTIONS, PROCESS_KINDS, SINKS, ActionSpec, Execution, Phase
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
-from .protocols import PROTOCOLS
 from .shape import SinkShape
 
 PhasePoint = tuple[str, Edge]
@@ -156,9 +155,8 @@ def _named_in(place: str, points: Iterable[Point]) -> frozenset[PhasePoint]:
 
 def _proxied(points: Iterable[Point], shape: SinkShape, trace: bool) -> frozenset[str]:
     """The services that the plan's requests name, else all that the sink may use, as in a trace."""
-    spoken = frozenset(PROTOCOLS) if shape.services is None else shape.services & set(PROTOCOLS)
     named = [point.where.get("service") for point in points if phase_named(point.phase).where == "connection"]
-    return spoken if trace or None in named else frozenset(str(service) for service in named)
+    return shape.spoken_to if trace or None in named else frozenset(str(service) for service in named)
 
 
 def _needing_files(plan: Plan) -> list[tuple[int, int, str]]:
@@ -237,9 +235,9 @@ def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: P
         message = f"{point.phase} needs --env local: in containers a service is spoken to without a proxy"
         raise located.error(message, (*path, "phase"))
     service = point.where.get("service")
-    if service is not None and shape.services is not None and service not in shape.services:
-        known = listed(sorted(shape.services & set(PROTOCOLS)))
-        raise located.error(f"{_sink(shape)} does not use {service}: it uses {known}", (*path, "where", "service"))
+    if service is not None and service not in shape.spoken_to:
+        known = f"it uses {listed(sorted(shape.spoken_to))}; --proxy NAME=HOST:PORT names one of your own"
+        raise located.error(f"{_sink(shape)} does not use {service}: {known}", (*path, "where", "service"))
 
 
 def _missing_in(execution: Execution, phase: Phase, point: Point) -> str | None:

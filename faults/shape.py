@@ -10,6 +10,7 @@ from types import CodeType
 
 from .declarations import Execution
 from .modules import modules_of
+from .protocols import PROTOCOLS
 
 V2_FORMATS = frozenset({"kafka", "noop", "console", "memory", "iceberg"})
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text", "avro"})
@@ -39,9 +40,10 @@ class SinkShape:
     Python data sources only get what is final. ``python_file`` is the sink's file (path or base name, empty for none),
     ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps state, see
     :func:`keeps_state`. ``execution``: how Spark runs its query. ``services``: those that its SERVICES names, None if
-    they are computed. ``writes_files``: it has a directory of its own, or speaks of the checkpoint. ``modules`` has the
-    lines of every module that the sink imports from its directory and the folders below it, its own file included,
-    by their path relative to that directory (``team/writer.py``): that is how probes report them.
+    they are computed; ``own_services``: the user's own that a proxy stands in front of, by their names.
+    ``writes_files``: it has a directory of its own, or speaks of the checkpoint. ``modules`` has the lines of every
+    module that the sink imports from its directory and the folders below it, its own file included, by their path
+    relative to that directory (``team/writer.py``): that is how probes report them.
     """
 
     foreach_batch: bool = False
@@ -56,6 +58,7 @@ class SinkShape:
     stateful: bool = False
     execution: Execution = "micro-batch"
     services: frozenset[str] | None = frozenset()
+    own_services: frozenset[str] = frozenset()
     writes_files: bool = False
     lines: frozenset[int] = frozenset()
     modules: Mapping[str, frozenset[int]] = field(default_factory=dict, hash=False)
@@ -73,6 +76,11 @@ class SinkShape:
     def has_lines(self) -> bool:
         """Whether the sink or a module of its directory has code of functions."""
         return bool(self.lines) or any(self.modules.values())
+
+    @property
+    def spoken_to(self) -> frozenset[str]:
+        """The services whose requests can be told: those of its targets that may be among them, and the user's own."""
+        return self.own_services | (frozenset(PROTOCOLS) if self.services is None else self.services & set(PROTOCOLS))
 
     def files_named(self, name: str) -> list[str]:
         """The files that a plan may mean by ``name``, relative to the sink's directory: the one of exactly this path,

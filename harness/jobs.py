@@ -112,10 +112,15 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return key, named.get("unique") or key
 
 
-def shape_with(job: Job, sink: Path, trigger: str | None = None) -> SinkShape:
-    """What static analysis says of a sink with its job, started with this trigger. Raises SinkError or UsageError for a
-    file that has none."""
-    return replace(shape(sink), stateful=_read_from(job, keeps_state), execution=trigger_of(trigger).execution)
+def shape_with(job: Job, sink: Path, trigger: str | None = None, own_services: Collection[str] = ()) -> SinkShape:
+    """What static analysis says of a sink with its job, started with this trigger, and beside these services of the
+    user's own. Raises SinkError or UsageError for a file that has none."""
+    return replace(
+        shape(sink),
+        stateful=_read_from(job, keeps_state),
+        execution=trigger_of(trigger).execution,
+        own_services=frozenset(own_services),
+    )
 
 
 def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Schema:

@@ -36,6 +36,7 @@ ARGUMENTS = (
     "job",
     "expect",
     "trigger",
+    "proxy",
 )
 
 
@@ -125,6 +126,7 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
     from ..assertions import Guarantee, Workload
     from .environments.base import Unavailable
     from .errors import UsageError
+    from .proxies.own import own_services
     from .session import Request
 
     marker = request.node.get_closest_marker(MARKER)
@@ -144,6 +146,7 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
             job=_near(arguments.get("job"), request.node.path),
             expect=_near(arguments.get("expect"), request.node.path),
             trigger=arguments.get("trigger"),
+            own_services=own_services([f"{name}={address}" for name, address in arguments.get("proxy", {}).items()]),
         )
         return Trial(onceproof_session.trial(asked))
     except (UsageError, Unavailable, ValueError) as error:

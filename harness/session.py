@@ -95,16 +95,28 @@ class Request:
     """as the job's --trigger has it; None: the job is not told"""
     keep: bool = False
     """whether the files of target.directory stay in the run directory"""
+    own_services: Mapping[str, str] = field(default_factory=dict)
+    """HOST:PORT of the user's own, by the names by which the sink finds them in target.proxy"""
 
 
 def resolve_plan(
-    text: str, job: Job, sink: Path, options: EnvironmentOptions, *, trace: bool = False, trigger: str | None = None
+    text: str,
+    job: Job,
+    sink: Path,
+    options: EnvironmentOptions,
+    *,
+    trace: bool = False,
+    trigger: str | None = None,
+    own_services: Collection[str] = (),
 ) -> tuple[Plan, ResolvedPlan]:
-    """Parse a plan and hold it against job, sink, trigger and environment; starts nothing. Raises UsageError."""
+    """Parse a plan and hold it against job, sink, trigger, the user's own services and environment; starts nothing.
+    Raises UsageError."""
     env, master = where(options)
+    if own_services and env != "local":
+        raise UsageError("--proxy needs --env local: containers speak to your services directly")
     try:
         located = parse_located(text)
-        shape = shape_with(job, sink, trigger)
+        shape = shape_with(job, sink, trigger, own_services)
         resolved = resolve(located, shape, master, **_abilities(env, master), trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
@@ -275,7 +287,13 @@ class Session:
         """Run one trial and keep it in its run directory."""
         job, path = find_job(request.job, request.expect), find_sink(request.sink)
         plan, resolved = resolve_plan(
-            request.plan, job, path, self._options, trace=request.trace, trigger=request.trigger
+            request.plan,
+            job,
+            path,
+            self._options,
+            trace=request.trace,
+            trigger=request.trigger,
+            own_services=request.own_services,
         )
         check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
         directory = new_run_directory(self._options.runs, request.directory)
@@ -299,6 +317,7 @@ class Session:
             readable=request.readable,
             trigger=request.trigger,
             keep=request.keep,
+            own_services=request.own_services,
         )
         with self._turn, self._serve(sink.path, directory / LOGS).kept_in(directory / LOGS) as process:
             result = run_trial(spec, self.environment, process, directory, self._serving())

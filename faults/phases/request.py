@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase
-from ..protocols import PROTOCOLS
+from ..protocols import OWN, PROTOCOLS
 from ._selectors import BATCH, QUERY
 
-KINDS = ", ".join(dict.fromkeys(kind for protocol in PROTOCOLS.values() for kind in protocol.kinds))
+KINDS = ", ".join(dict.fromkeys(kind for protocol in (*PROTOCOLS.values(), OWN) for kind in protocol.kinds))
 
-SERVICE = Parameter("service", "text", "the service of a target", choices=tuple(PROTOCOLS))
+SERVICE = Parameter("service", "text", f"the service of a target ({', '.join(PROTOCOLS)}), or what --proxy calls it")
 KIND = Parameter("kind", "text", f"what is asked for, as its protocol calls it: {KINDS}")
 
 PHASES = (

@@ -37,6 +37,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
         "claim": request.claim.value if request.claim else "the sink's own",
         "trigger": request.trigger or "the job's own",
         "configuration": _text(request.conf),
+        "services of your own": _text(request.own_services),
         "jars": _text({jar.name: documents.file_digest(jar) for jar in jars}),
         "environment": env,
         "master": master,

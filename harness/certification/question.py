@@ -40,7 +40,7 @@ def question_of(
     replay: Sequence[Event] = (),
 ) -> Question:
     sink, job = find_sink(request.sink), find_job(request.job, request.expect)
-    shape = shape_with(job, sink, request.trigger)
+    shape = shape_with(job, sink, request.trigger, request.own_services)
 
     def caught(lines: Sequence[Line], facts: bool) -> list[str]:
         names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)

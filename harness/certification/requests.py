@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from ...faults import Action
-from ...faults.protocols import PROTOCOLS
+from ...faults.protocols import protocol_of
 from .effects import Effect, Family, numbers, thread_of
 from .trace import Event
 
@@ -29,7 +29,7 @@ def _effect(event: Event, nth: int) -> Effect:
         signature=(service, kind, re.sub(r"\d+", "0", event.get("text", ""))),
         shown=f"{kind} {nth} to {service}",
         thread=thread_of(event),
-        steady=service not in PROTOCOLS or kind not in PROTOCOLS[service].unsteady,
+        steady=kind not in protocol_of(service).unsteady,
     )
 
 

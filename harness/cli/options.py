@@ -14,6 +14,7 @@ from cyclopts.validators import Number
 
 from ...assertions import ClaimName, Guarantee, Workload
 from ..errors import UsageError
+from ..proxies.own import check_reachable, own_services
 from ..run_directories import RUNS
 from ..session import EnvironmentOptions, Request, attached
 from ..state_stores import STATE_STORES, StateStoreName
@@ -126,6 +127,14 @@ class EnvironmentArguments(StartArguments):
             help="further jars for the driver: one or several, or repeated",
         ),
     ] = ()
+    proxy: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="NAME=HOST:PORT of a service of your own, which the sink finds as target.proxy[NAME]; may be repeated",
+        ),
+    ] = ()
     attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
     runs: Annotated[Directory, Parameter(help="directory that holds the run directories")] = RUNS
     deadline: Annotated[
@@ -152,6 +161,13 @@ class EnvironmentArguments(StartArguments):
                     f"--conf {key!r} has no value: write --conf KEY=VALUE, such as spark.sql.shuffle.partitions=4"
                 )
         return {key.strip(): value for key, _, value in pairs}
+
+    def own_services(self) -> dict[str, str]:
+        """The ``--proxy`` options: HOST:PORT by name. Raises UsageError for one that names no service, or where nothing
+        answers."""
+        found = own_services(self.proxy)
+        check_reachable(found)
+        return found
 
     def jar_files(self) -> Sequence[str]:
         """The ``--jars`` options. Raises UsageError for one that does not exist."""
@@ -244,4 +260,5 @@ def request_of(
         job=job.job,
         expect=job.expect,
         trigger=None if job.trigger is None else check_trigger(job.trigger),
+        own_services=environment.own_services(),
     )

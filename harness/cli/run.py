@@ -73,7 +73,9 @@ def run(
     )
     options = with_release(environment.options(), find_sink(sink), told)
     its = find_job(request.job, request.expect)
-    _, resolved = resolve_plan(request.plan, its, find_sink(sink), options, trigger=request.trigger)
+    _, resolved = resolve_plan(
+        request.plan, its, find_sink(sink), options, trigger=request.trigger, own_services=request.own_services
+    )
     check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
     check_job(its, request.workload)
     with opened(options) as session:

@@ -54,6 +54,7 @@ class Connection:
         if self._server in readable:
             data = self._server.recv(READ)
             if not data:
+                self._end_of_answer()
                 return False
             if not all(self._answered(piece) for piece in self._conversation.answered(data)):
                 return False
@@ -85,6 +86,12 @@ class Connection:
             self._answer.clear()
             self._pending = None
         return True
+
+    def _end_of_answer(self) -> None:
+        """What a service has sent before it ended the connection was all that it had to say."""
+        request = self._pending
+        if self._answer and request is not None and self._may_pass("after", request):
+            self._client.sendall(self._answer)
 
     def _may_pass(self, edge: Literal["before", "after"], request: Request) -> bool:
         """A request whose client has ended meanwhile is discarded."""

@@ -52,8 +52,9 @@ class Proxy:
             server = self._listening.get(endpoint)
             if server is None and not self._ended:
                 server = self._listening[endpoint] = socket.create_server((self.host, 0))
+                arguments = (server, server.getsockname()[1], endpoint)
                 name = f"proxy {self.service}"
-                threading.Thread(target=self._accept, args=(server, endpoint), name=name, daemon=True).start()
+                threading.Thread(target=self._accept, args=arguments, name=name, daemon=True).start()
         return endpoint if server is None else (self.host, server.getsockname()[1])
 
     def __enter__(self) -> Proxy:
@@ -76,8 +77,7 @@ class Proxy:
             self._receive = None
             self._close_all()
 
-    def _accept(self, server: socket.socket, endpoint: Address) -> None:
-        port = server.getsockname()[1]
+    def _accept(self, server: socket.socket, port: int, endpoint: Address) -> None:
         while not self._ended:
             try:
                 client, peer = server.accept()

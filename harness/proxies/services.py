@@ -1,22 +1,25 @@
-"""The proxies of one trial, one for each service that its plan speaks of."""
+"""The proxies of one trial, one for each service that its plan speaks of: an environment's, or a user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from ...faults.protocols import PROTOCOLS
+from ...faults.protocols import Address, protocol_of
 from ..environments.base import Addresses
 from ..targets import Endpoint, targets
+from .own import address_of, written
 from .proxy import Proxy, Receive
 
 
 @dataclass(frozen=True)
 class Proxies:
-    """By the name of the service."""
+    """By the name of the service. ``own`` are those in front of the user's own."""
 
     started: Mapping[str, Proxy] = field(default_factory=dict)
+    own: Mapping[str, Proxy] = field(default_factory=dict)
 
     def in_front_of(self, addresses: Addresses) -> Addresses:
         """The addresses with those of the proxies in the place of their services'."""
@@ -26,30 +29,38 @@ class Proxies:
         }
         return replace(addresses, **moved)
 
+    def in_front_of_own(self, services: Mapping[str, str]) -> dict[str, str]:
+        """Addresses of the user's own services, with those of the proxies in the place of theirs."""
+        return {name: written(self.own[name].addresses[0]) if name in self.own else services[name] for name in services}
+
     @contextmanager
     def attached(self, receive: Receive, token: str) -> Iterator[None]:
         """What passes is reported meanwhile, with the trial's token."""
         with ExitStack() as stack:
-            for proxy in self.started.values():
+            for proxy in (*self.started.values(), *self.own.values()):
                 stack.enter_context(proxy.attached(receive, token))
             yield
 
+
+NONE: Mapping[str, str] = MappingProxyType({})
 
 DIRECT = Proxies()
 """None: every service is spoken to directly."""
 
 
 @contextmanager
-def proxies_for(services: Collection[str], addresses: Addresses) -> Iterator[Proxies]:
-    """Proxies of services that are found at ``addresses``; they listen until the end of the block."""
+def proxies_for(services: Collection[str], addresses: Addresses, own: Mapping[str, str] = NONE) -> Iterator[Proxies]:
+    """Proxies of services that are found at ``addresses``, or are among the user's ``own``; they listen until the end
+    of the block."""
     with ExitStack() as stack:
+
+        def proxy(service: str, endpoints: Sequence[Address]) -> Proxy:
+            return stack.enter_context(Proxy(service, protocol_of(service), endpoints))
+
+        provided = sorted(set(services) - own.keys())
         yield Proxies(
-            {
-                service: stack.enter_context(
-                    Proxy(service, PROTOCOLS[service], _endpoint(service).of(_address(addresses, service)))
-                )
-                for service in sorted(services)
-            }
+            {service: proxy(service, _endpoint(service).of(_address(addresses, service))) for service in provided},
+            {service: proxy(service, [address_of(own[service])]) for service in sorted(own.keys() & set(services))},
         )
 
 

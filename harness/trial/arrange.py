@@ -13,7 +13,7 @@ from ..environments.base import Environment, Side
 from ..errors import ObservationError
 from ..jobs import Job
 from ..kafka_topics import create_topics, delete_topics
-from ..proxies.services import DIRECT, Proxies
+from ..proxies.services import DIRECT, NONE, Proxies
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
 from .targets import Targets
@@ -36,9 +36,16 @@ class Resources:
         delete_topics(self.kafka, [self.source])
 
 
-def arrange(sink: Sink, job: Job, partitions: int, environment: Environment, proxies: Proxies = DIRECT) -> Resources:
+def arrange(
+    sink: Sink,
+    job: Job,
+    partitions: int,
+    environment: Environment,
+    proxies: Proxies = DIRECT,
+    own_services: Mapping[str, str] = NONE,
+) -> Resources:
     """Make what the trial needs, empty; :meth:`Targets.drop` removes a target, :meth:`Resources.drop_source` the source
-    topic. The job speaks to its targets by ``proxies``. Raises ObservationError."""
+    topic. The job speaks to its targets, and to the user's own services, by ``proxies``. Raises ObservationError."""
     name = f"t{secrets.token_hex(5)}"
     source, shared = f"{name}_in", environment.shared_directory(name)
     addresses = {side: environment.addresses(side) for side in SIDES}
@@ -48,6 +55,7 @@ def arrange(sink: Sink, job: Job, partitions: int, environment: Environment, pro
     create_topics(kafka, {source: partitions})
     made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
     place = shared / "checkpoint"
+    own: dict[Side, Mapping[str, str]] = {"harness": own_services, "job": proxies.in_front_of_own(own_services)}
     try:
         fields = made.create()
     except BaseException:
@@ -60,7 +68,10 @@ def arrange(sink: Sink, job: Job, partitions: int, environment: Environment, pro
         kafka=kafka,
         checkpoint=place,
         targets=made,
-        namespaces={side: {"name": name, **fields[side], "checkpoint": str(place), **_rows_of(job)} for side in SIDES},
+        namespaces={
+            side: {"name": name, **fields[side], "checkpoint": str(place), "proxy": dict(own[side]), **_rows_of(job)}
+            for side in SIDES
+        },
     )
 
 

@@ -77,6 +77,7 @@ class Configuration(BaseModel):
     master: str = Field(description="Spark's master")
     conf: dict[str, str] = Field(description="the properties of --conf")
     jars: list[JarUsed] = Field(description="the files of --jars and of the sink's JARS")
+    services: dict[str, str] = Field(default_factory=dict, description="HOST:PORT of --proxy, by name")
 
 
 class TrialDocument(VerdictDocument):

@@ -48,6 +48,7 @@ def trial_document(result: TrialResult) -> TrialDocument:
             master=spec.resolved.master,
             conf=dict(spec.conf),
             jars=[JarUsed(name=Path(jar).name, sha256=file_digest(Path(jar))) for jar in spec.jars],
+            services=dict(spec.own_services),
         ),
         warnings=list(result.warnings),
         run_directory=str(result.directory),

@@ -43,6 +43,8 @@ class TrialSpec:
     """whether a run without a fault could be read: then a reading that fails after one is the fault's work"""
     keep: bool = False
     """whether the files of target.directory stay in the run directory"""
+    own_services: Mapping[str, str] = field(default_factory=dict)
+    """HOST:PORT of the user's own, by the names by which the sink finds them in target.proxy"""
 
 
 @dataclass(frozen=True)

@@ -149,9 +149,12 @@ class _Trial:
     def _arrange(self) -> _Arranged:
         spec = self.spec
         with self.watch.stage("arrange"):
-            proxied = spec.resolved.proxied & set(spec.sink.services)
-            proxies = self.stack.enter_context(proxies_for(proxied, self.environment.addresses("job")))
-            resources = arrange(spec.sink, spec.job, spec.workload.partitions, self.environment, proxies)
+            proxied = spec.resolved.proxied & {*spec.sink.services, *spec.own_services}
+            addresses = self.environment.addresses("job")
+            proxies = self.stack.enter_context(proxies_for(proxied, addresses, spec.own_services))
+            resources = arrange(
+                spec.sink, spec.job, spec.workload.partitions, self.environment, proxies, spec.own_services
+            )
             self._at_end("the trial's source topic was not removed", resources.drop_source)
             for kind in resources.targets.kinds:
                 self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)

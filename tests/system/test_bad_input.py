@@ -71,6 +71,8 @@ BAD_OPTIONS = {
     "job": (["--job", "missing.py"], "--job missing.py does not exist: give the path of a PySpark application"),
     "expectation": (["--expect", "missing.sql"], "--expect missing.sql does not exist"),
     "conf": (["--conf", "spark.x"], "--conf 'spark.x' has no value"),
+    "proxy": (["--proxy", "api=localhost"], "'localhost' is no address"),
+    "own service": (["--proxy", "api=127.0.0.1:1"], "nothing answers there"),
     "jars": (["--jars", "missing.jar"], "--jars missing.jar does not exist"),
     "master": (["--master", "yarn"], "'yarn'"),
     "claim": (["--claim", "twice"], '"twice" for --claim. Choose from: "exactly-once"'),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
-from onceproof.faults.protocols import PROTOCOLS, Address, Conversation, Request
+from onceproof.faults.protocols import PROTOCOLS, Address, Conversation, Request, protocol_of
 from onceproof.faults.protocols._sql import statements
 
 
@@ -177,6 +177,92 @@ def test_a_connection_that_subscribes_has_no_requests_any_more() -> None:
     redis = PROTOCOLS["redis"].converse(direct)
     assert asked(redis, command("SUBSCRIBE", "news") + command("PING")) == []
     assert whole(redis, b"*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n") == 0
+
+
+def own() -> Conversation:
+    """A connection to a service of a user's own."""
+    return protocol_of("api").converse(direct)
+
+
+PUT = b"PUT /rows/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nrow"
+CHUNKED = b"POST /rows HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nrow\r\n0\r\n\r\n"
+GET = b"GET /rows HTTP/1.1\r\nHost: a\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def test_requests_of_http_end_with_their_bodies() -> None:
+    http = own()
+    found = asked(http, PUT + CHUNKED + GET)
+    assert [(one.kind, one.text, one.changes) for one in found] == [
+        ("PUT", "PUT /rows/1", True),
+        ("POST", "POST /rows", True),
+        ("GET", "GET /rows", False),
+    ]
+    assert whole(http, OK + b"HTTP/1.1 204 No Content\r\n\r\n" + OK) == 3
+
+
+def test_several_requests_of_http_that_come_at_once_are_told_apart() -> None:
+    http = own()
+    pieces = list(http.sent(PUT + GET))
+    assert [piece.data for piece in pieces] == [PUT, GET]
+    assert [piece.whole for piece in http.answered(OK + OK)] == [True, True]
+
+
+def test_an_answer_of_http_without_a_body_is_whole_with_its_head() -> None:
+    http = own()
+    asked(http, GET.replace(b"GET", b"HEAD"))
+    assert whole(http, OK[:-2]) == 1
+
+
+def test_an_answer_of_http_without_a_length_is_not_whole_before_its_connection_ends() -> None:
+    http = own()
+    asked(http, PUT)
+    assert whole(http, b"HTTP/1.1 200 OK\r\n\r\nrow") == 0
+
+
+def test_a_client_that_waits_to_be_told_to_send_the_body_is_told_so_once() -> None:
+    http = own()
+    head = PUT[:-3].replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
+    assert [(piece.data, piece.reply[:12]) for piece in http.sent(head)] == [(b"", b"HTTP/1.1 100")]
+    assert list(http.sent(b"r")) == []
+    [piece] = http.sent(b"ow")
+    assert piece.data == head + b"row"
+    assert whole(http, b"HTTP/1.1 100 Continue\r\n\r\n" + OK) == 1
+
+
+def test_what_follows_a_switch_of_protocols_is_no_request() -> None:
+    http = own()
+    [request] = asked(http, GET[:-2] + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+    assert not request.changes
+    switched = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+    assert whole(http, switched + b"frame") == 1
+    assert asked(http, b"PUT frame") == []
+
+
+def test_what_begins_as_http_and_is_none_is_an_error() -> None:
+    with pytest.raises(ValueError, match="is not of HTTP"):
+        list(own().sent(b"PUT nothing\r\n\r\n"))
+    http = own()
+    asked(http, GET)
+    with pytest.raises(ValueError, match="is not of HTTP"):
+        list(http.answered(b"+OK\r\n\r\n"))
+    with pytest.raises(ValueError, match="nobody asked for"):
+        list(_answered_twice())
+
+
+def _answered_twice() -> Iterator[Any]:
+    http = own()
+    asked(http, GET)
+    yield from http.answered(OK + OK)
+
+
+def test_any_other_protocol_is_stopped_by_chunks_and_its_service_may_speak_first() -> None:
+    other = own()
+    assert whole(other, b"hello") == 0
+    assert [(piece.data, piece.answered) for piece in other.sent(b"P")] == []
+    [piece] = other.sent(b"\0\1")
+    assert (piece.data, piece.answered, piece.request) == (b"P\0\1", False, Request("chunk", "3 bytes"))
+    assert whole(other, b"more") == 0
 
 
 def _requests(conversation: Conversation, data: bytes) -> list[Request]:

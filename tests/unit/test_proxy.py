@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Any, Literal
 
 import pytest
-from onceproof.faults.protocols import PROTOCOLS, Request
+from onceproof.faults.protocols import PROTOCOLS, Request, protocol_of
 from onceproof.harness.proxies.clients import Client, client_of
 from onceproof.harness.proxies.connection import Connection, has_ended
 from onceproof.harness.proxies.proxy import Proxy
@@ -114,6 +114,30 @@ def test_a_held_request_is_discarded_when_its_client_has_ended(service: Service)
     go.set()
     through.thread.join(SECONDS)
     assert service.got.get(timeout=SECONDS) == b"", "the service saw the connection end, and no request"
+
+
+def test_an_answer_that_ends_with_its_connection_is_whole_then() -> None:
+    stopped: list[str] = []
+
+    def stop(edge: str, request: Request) -> bool:
+        stopped.append(f"{request.kind} {edge}")
+        return True
+
+    (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
+    connection = Connection(inner, server, protocol_of("api").converse(lambda address: address), stop)
+    thread = threading.Thread(target=connection.serve, daemon=True)
+    thread.start()
+    client.settimeout(SECONDS)
+    client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+    assert theirs.recv(1000).startswith(b"POST")
+    theirs.sendall(b"HTTP/1.1 200 OK\r\n\r\nall of it")
+    theirs.close()
+    thread.join(SECONDS)
+    inner.close()
+    with client, client.makefile("rb") as answer:
+        assert answer.read().endswith(b"all of it")
+    assert stopped == ["POST before", "POST after"]
+    server.close()
 
 
 def test_a_connection_has_ended_even_if_something_of_it_is_left_to_read() -> None:

@@ -1,0 +1,55 @@
+"""Services of the user's own: what ``--proxy NAME=HOST:PORT`` says."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+
+from ...faults.protocols import PROTOCOLS, Address
+from ..errors import UsageError
+
+CONNECT_SECONDS = 5.0
+PORTS = range(1, 65536)
+
+
+def own_services(given: Sequence[str]) -> dict[str, str]:
+    """HOST:PORT by name. Raises UsageError for what names no service, or one that nothing answers for."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, address = text.partition("=")
+        if not sign or not name.isidentifier():
+            raise UsageError(f"--proxy {text!r} names no service: write NAME=HOST:PORT, such as api=127.0.0.1:8080")
+        if name in PROTOCOLS:
+            raise UsageError(f"--proxy {text}: {name} is a service of onceproof's own: choose another name")
+        if name in found:
+            raise UsageError(f"--proxy {text}: {name} is given twice, as {found[name]} too")
+        found[name] = written(_checked(text, address))
+    return found
+
+
+def _checked(text: str, address: str) -> Address:
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal() or int(port) not in PORTS:
+        raise UsageError(f"--proxy {text}: {address!r} is no address: write HOST:PORT, such as 127.0.0.1:8080")
+    return host.strip("[]"), int(port)
+
+
+def check_reachable(services: Mapping[str, str]) -> None:
+    """Raises UsageError for a service that does not take a connection."""
+    for name, address in services.items():
+        try:
+            socket.create_connection(address_of(address), CONNECT_SECONDS).close()
+        except OSError as error:
+            raise UsageError(f"--proxy {name}={address}: nothing answers there ({error}): start it first") from error
+
+
+def address_of(text: str) -> Address:
+    """Of a HOST:PORT that has been checked; an IPv6 host is in brackets."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def written(address: Address) -> str:
+    """As HOST:PORT."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
