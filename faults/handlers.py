@@ -14,6 +14,9 @@ from pathlib import Path
 
 from .statements import Module, Place, With, containing, dotted_name, first_line, last_line, module_at, place_of
 
+ANY = ast.Name("Exception", ast.Load())
+"""What is caught where no class is named."""
+
 Try = ast.Try | ast.TryStar
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef
@@ -39,8 +42,9 @@ FACTS = (
     ValueError,
 )
 """Builtin classes that state a fact, with their subclasses."""
-DATABASE_FACTS = frozenset({"IntegrityError", "DataError", "ProgrammingError", "NotSupportedError"})
-"""Those of PEP 249: constraints, values, statements and features; the others tell of the database's own troubles."""
+DATABASE_FACTS = frozenset({"IntegrityError", "DataError", "ProgrammingError", "NotSupportedError", "RaiseException"})
+"""Those of PEP 249: constraints, values, statements and features; the others tell of the database's own troubles. And
+what a procedure of the database raises of its own accord (SQLSTATE P0001)."""
 
 FACT = """
     Violations? Constraint Unique Duplicated? Already Exists? Found NoSuch Missing Undefined
@@ -66,6 +70,16 @@ Not Fenced: a commit that was done, and is sent again because its answer was los
 """
 
 
+NEVER_BEGUN = frozenset(
+    {
+        "AskError", "BusyLoadingError", "CannotConnectNow", "ConnectTimeout", "ConnectTimeoutError",
+        "ConnectionRefusedError", "ConnectionTimeout", "ExecAbortError", "MovedError", "NewConnectionError",
+        "NoScriptError", "PoolTimeout", "TooManyConnections", "TryAgainError", "gaierror",
+    }
+)  # fmt: skip
+"""Classes of clients (psycopg, redis, requests, urllib3, httpx, socket) which say the same, whatever their words."""
+
+
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
     """The dotted names of the exception classes that are caught where ``line`` is executed, innermost ``try`` first.
 
@@ -74,8 +88,9 @@ def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...
     those that retry do, around the whole function. ``psycopg.OperationalError`` whether the module imports the
     class, its module, or either under another name; ``ValueError`` for a builtin; ``team.writer.Busy`` for a class of
     the module itself, named from ``root`` (default: the directory of ``path``). Tuples and sums of them are expanded,
-    also those to which the module, or another one below ``root``, has given a name. A bare ``except`` and names whose
-    class cannot be told from the text add nothing. Raises OSError or SyntaxError.
+    also those to which the module, or another one below ``root``, has given a name. A bare ``except``, and a
+    decorator that retries and names no class, stand for Exception; names whose class cannot be told from the text add
+    nothing. Raises OSError or SyntaxError.
     """
     module = module_at(path, root or path.parent)
     return tuple(dict.fromkeys(name for one in _tries(module.tree, line) for name in _caught(one, module)))
@@ -123,7 +138,7 @@ def says_undone(name: str) -> bool:
     (True, False)
     """
     last = name.rpartition(".")[2]
-    return last == ConnectionRefusedError.__name__ or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
+    return last in NEVER_BEGUN or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
 
 
 def _tries(tree: ast.Module, line: int) -> list[Try | With | Function]:
@@ -145,7 +160,7 @@ def _caught(node: Try | With | Function, module: Module) -> Iterator[str]:
             yield from _retried(decorator, module)
         return
     if isinstance(node, Try):
-        caught = [handler.type for handler in node.handlers if handler.type is not None]
+        caught = [handler.type or ANY for handler in node.handlers]
     else:
         caught = [error for item in reversed(node.items) for error in _suppressed(item.context_expr, module)]
     for expression in caught:
@@ -161,8 +176,14 @@ def _retried(decorator: ast.expr, module: Module) -> Iterator[str]:
         decorator = module.assigned.get(decorator.id, decorator)
     calls = [node for node in ast.walk(decorator) if isinstance(node, ast.Call)]
     arguments = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
-    for argument in arguments:
-        yield from (name for name in _classes(argument, module) if _is_error_by_name(name))
+    found = [name for argument in arguments for name in _classes(argument, module) if _is_error_by_name(name)]
+    yield from found or ([ANY.id] if _retries(decorator) else [])
+
+
+def _retries(decorator: ast.expr) -> bool:
+    """Whether a decorator says by its name that it calls the function again: ``@retry``, ``@tenacity.retry(...)``."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return "retry" in dotted_name(called).rpartition(".")[2].lower()
 
 
 def _is_error_by_name(name: str) -> bool:

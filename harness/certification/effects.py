@@ -1,7 +1,7 @@
 """What the job does outside of its processes, as points: crashes are told apart only by what lies between them.
 
 So the driver dies before each effect and after the last one: in the batch of each role, and where only a replay has it.
-Each kind of effect is also lost once: before it is done, and after it, when the job does not learn that it was. Which
+Each kind of effect is also lost: before it is done, and after it, when the job does not learn that it was. Which
 effects there are is a family's to say: :mod:`.requests`, :mod:`.files`.
 """
 
@@ -18,6 +18,8 @@ from .trace import Event, Step, reports, runs_of
 
 Signature = tuple[str, ...]
 """What effects of one kind have in common: they differ in their values only."""
+Pair = tuple[Signature | None, Signature]
+"""One effect and the next of the same thread; None before its first."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
     yield from _losses(question, family, found)
     for role, batch in question.roles.items():
         yield from _in_the_replay(question, family, role, batch)
+    yield from _behind_new_ones(question, family)
 
 
 def _steady(question: Question, family: Family, batch: int) -> list[Effect]:
@@ -129,14 +132,18 @@ def _repeated(found: Sequence[Effect]) -> set[int]:
 
 
 def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) -> Iterator[SweepPoint]:
-    """The first of each signature, the roles in rotation."""
-    where: dict[Signature, list[tuple[str, Effect]]] = {}
+    """The first and the last of each signature in a batch, the roles in rotation."""
+    where: dict[tuple[Signature, str], list[tuple[str, Effect]]] = {}
     for role, of_role in found.items():
-        seen = set[Signature]()
+        first: dict[Signature, Effect] = {}
+        last: dict[Signature, Effect] = {}
         for effect in of_role:
-            if effect.signature not in seen:
-                seen.add(effect.signature)
-                where.setdefault(effect.signature, []).append((role, effect))
+            first.setdefault(effect.signature, effect)
+            if effect is not first[effect.signature]:
+                last[effect.signature] = effect
+        for which, chosen in (("first", first), ("last", last)):
+            for signature, effect in chosen.items():
+                where.setdefault((signature, which), []).append((role, effect))
     for action in family.losses(question):
         for turn, (places, edge) in enumerate(product(where.values(), ("before", "after"))):
             role, effect = places[turn % len(places)]
@@ -155,6 +162,35 @@ def _in_the_replay(question: Question, family: Family, role: str, batch: int) ->
         if effect.signature not in known:
             known.add(effect.signature)
             yield _point(effect, "before", KILL, role, batch, crash)
+
+
+def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]:
+    """A second crash before what follows another effect in the replay than in a first run, the roles in rotation: it
+    lies behind one that only the replay has, or where the replay leaves one out."""
+    found: dict[Pair, list[tuple[str, Effect]]] = {}
+    for role, batch in question.roles.items():
+        runs = runs_of(question.replay, batch)
+        if len(runs) < 2:
+            continue
+        killed = family.of_batch(question.replay, batch, runs[:1])
+        first = family.of_batch(question.trace, batch)
+        known = {pair for pair, _ in (*_pairs(first), *_pairs(killed))}
+        signatures = {one.signature for one in (*first, *killed)}
+        for pair, effect in _pairs(family.of_batch(question.replay, batch, runs[:2])[len(killed) :]):
+            if pair not in known and effect.signature in signatures:  # a new one is struck in each role anyway
+                found.setdefault(pair, []).append((role, effect))
+    for turn, places in enumerate(found.values()):
+        role, effect = places[turn % len(places)]
+        yield _point(effect, "before", KILL, role, question.roles[role], crash_in(question.roles[role]))
+
+
+def _pairs(found: Sequence[Effect]) -> Iterator[tuple[Pair, Effect]]:
+    """Each effect that every run has as often, with the signature of the one before it of the same thread."""
+    before: dict[str, Signature] = {}
+    for effect in found:
+        if effect.steady:
+            yield (before.get(effect.thread), effect.signature), effect
+            before[effect.thread] = effect.signature
 
 
 def _point(effect: Effect, edge: str, action: Action, role: str, batch: int, before: Fault | None = None) -> SweepPoint:

@@ -16,6 +16,17 @@ Status = Literal["pass", "fail", "inconclusive", "not reached", "not possible he
 WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not asked", "pass", "not possible here")
 
 
+BEYOND = (
+    "a driver that was taken for dead and comes back (onceproof run --plan zombie_driver)",
+    "a request that its service carries out after the client has given it up",
+    "code that runs between two batches, or after the last one",
+    "other interleavings of tasks and threads than those that came about",
+    "what a call of a library has done half of, but for its requests and its changes of files",
+    "more or larger batches than the workload's, and times finer than a millisecond",
+)
+"""What no sweep strikes or tries, in any profile."""
+
+
 class Cell(BaseModel):
     """A cell of the matrix: the worst of its points."""
 
@@ -43,6 +54,7 @@ class Scope(BaseModel):
     roles: dict[str, int]
     cells: list[Cell]
     unswept: list[str] = []
+    beyond: list[str] = Field(default=list(BEYOND), description="what no sweep strikes or tries, in any profile")
     whole: bool = Field(
         default=True, description="whether the points include what only recoveries ran, which other points' trials show"
     )

@@ -87,6 +87,7 @@ class SweepReport:
                 f"not run in any start or batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
                 highlight=False,
             )
+        self._console.print(f"beyond every sweep: {'; '.join(certificate.scope.beyond)}", highlight=False)
         self._console.print(
             f"guarantee observed: {certificate.guarantee or 'undetermined'}; {certificate.coverage.run} of "
             f"{certificate.coverage.points} points in {_duration(certificate.seconds)}",

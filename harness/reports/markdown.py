@@ -80,6 +80,7 @@ def certificate(stored: Certificate) -> str:
             _section("Not run on the driver in any batch: not swept by lines", bullets(map(code, unswept)))
             if unswept
             else "",
+            _section("Beyond every sweep", bullets(map(text, stored.scope.beyond))),
             _section("Notes", bullets(map(text, stored.notes))) if stored.notes else "",
         ]
     )

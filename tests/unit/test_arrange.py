@@ -69,7 +69,9 @@ def begun(brokers: Brokers, tmp_path: Path) -> Iterator[trial._Trial]:
     """A trial whose resources are arranged; it ends with its stack."""
     plan = SimpleNamespace(proxied=frozenset())
     workload = SimpleNamespace(partitions=3)
-    spec: Any = SimpleNamespace(sink=SINK, job=find_job(), resolved=plan, workload=workload, keep=False)
+    spec: Any = SimpleNamespace(
+        sink=SINK, job=find_job(), resolved=plan, workload=workload, keep=False, own_services={}
+    )
     environment: Any = Place(tmp_path)
     process: Any = None
     with Journal(tmp_path / "journal.jsonl") as journal, ExitStack() as stack:

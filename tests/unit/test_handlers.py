@@ -79,8 +79,8 @@ def writer(tmp_path: Path) -> Path:
     [
         (9, ()),
         (11, OUTER),
-        (13, (OUTER[0], "ValueError", *OUTER[1:])),
-        (14, (OUTER[0], "ValueError", *OUTER[1:])),
+        (13, (OUTER[0], "ValueError", "Exception", *OUTER[1:])),
+        (14, (OUTER[0], "ValueError", "Exception", *OUTER[1:])),
         (16, OUTER),
         (20, OUTER),
         (22, OUTER),
@@ -223,7 +223,7 @@ def test_a_decorator_whose_call_names_exception_classes_is_a_try_around_its_func
         20: (),
         22: (),
         23: (lost, deadlock),
-        26: (),
+        26: ("Exception",),
         29: (),
         33: (lost, deadlock, "ConnectionError"),
     }
@@ -278,7 +278,7 @@ FACTS = """
     aws.ConditionalCheckFailedException json.JSONDecodeError requests.exceptions.JSONDecodeError
     requests.exceptions.MissingSchema xml.etree.ElementTree.ParseError pydantic.ValidationError
     queue.Empty queue.Full asyncio.QueueEmpty pandas.errors.EmptyDataError pyarrow.lib.ArrowInvalid
-    portalocker.AlreadyLocked
+    portalocker.AlreadyLocked psycopg.errors.RaiseException
 """
 
 FAILURES = """
@@ -347,6 +347,12 @@ def test_a_class_that_the_sinks_own_modules_define_states_a_fact(tmp_path: Path)
         ("pymongo.errors.WriteConflict", True),
         ("pyiceberg.exceptions.CommitFailedException", True),
         ("google.api_core.exceptions.Aborted", True),
+        ("redis.exceptions.NoScriptError", True),
+        ("redis.exceptions.ExecAbortError", True),
+        ("psycopg.errors.ConnectionTimeout", True),
+        ("psycopg_pool.PoolTimeout", True),
+        ("socket.gaierror", True),
+        ("redis.exceptions.ConnectionError", False),
         ("kafka.errors.ProducerFencedError", False),
         ("ConnectionAbortedError", False),
         ("ConnectionResetError", False),

@@ -67,14 +67,35 @@ def test_each_kind_is_lost_once_on_its_way_out_and_once_on_its_way_back() -> Non
     ]  # fmt: skip
 
 
+def test_of_a_kind_that_a_batch_has_several_times_the_last_is_lost_too() -> None:
+    found = space(*asked(1, "INSERT 1", "COMMIT", "INSERT 2", "COMMIT"))
+    assert struck(found, "drop") == [
+        "request:before[INSERT, batch=1]#1", "request:after[INSERT, batch=1]#1",
+        "request:before[COMMIT, batch=1]#1", "request:after[COMMIT, batch=1]#1",
+        "request:before[INSERT, batch=1]#2", "request:after[INSERT, batch=1]#2",
+        "request:before[COMMIT, batch=1]#2", "request:after[COMMIT, batch=1]#2",
+    ]  # fmt: skip
+
+
 def test_what_only_the_replay_asks_is_struck_by_a_second_crash_counted_over_both_runs() -> None:
     replay = [*asked(1, "INSERT 1", "COMMIT"), *asked(1, "DELETE t", "INSERT 1", "COMMIT", run=REPLAY)]
     found = space(*asked(1, "INSERT 1", "COMMIT"), replay=replay, roles={"middle": 1})
     second = [one.text for one in found.points if "; " in one.text]
+    crash, request = (
+        "batch.commit:before[batch=1] -> kill(driver)",
+        "request:before[service=postgres, kind={}, batch=1]#{}",
+    )
+    assert second == [f"{crash}; {request.format(*what)} -> kill(driver)" for what in (("DELETE", 1), ("INSERT", 2))]
+
+
+def test_what_follows_another_request_in_the_replay_is_struck_too_the_roles_by_turns() -> None:
+    first = [event for batch in (0, 1) for event in asked(batch, "UPDATE a", "INSERT b", "COMMIT")]
+    again = [event for batch in (0, 1) for event in asked(batch, "UPDATE a", "COMMIT", run=REPLAY)]
+    second = [one.text for one in space(*first, replay=[*first, *again]).points if "; " in one.text]
     assert second == [
-        "batch.commit:before[batch=1] -> kill(driver); "
-        "request:before[service=postgres, kind=DELETE, batch=1]#1 -> kill(driver)"
-    ]
+        "batch.commit:before[batch=0] -> kill(driver); "
+        "request:before[service=postgres, kind=COMMIT, batch=0]#2 -> kill(driver)"
+    ], "where the replay leaves one out"
 
 
 def test_how_often_a_client_asks_may_differ_so_only_what_both_traces_have_is_struck() -> None:

@@ -37,7 +37,7 @@ def trial() -> dict[str, Any]:
         "workload": dict(WORKLOAD),
         "timings": dict.fromkeys(STAGES, 0.5),
         "environment": VERSIONS | {"docker": "29.0"},
-        "configuration": {"master": "local[2,4]", "conf": {}, "jars": []},
+        "configuration": {"master": "local[2,4]", "conf": {}, "jars": [], "services": {}},
         "recoveries": [],
         "warnings": [],
         "run_directory": "/runs/1",

@@ -46,7 +46,9 @@ def space(trace: list[dict[str, Any]], **more: Any) -> Space:
 
 
 def texts(found: Space, step: str = "") -> list[str]:
-    return [one.text for one in found.points if one.step.startswith(step) and one.step]
+    """But for an orderly end and what fails several times, which have tests of their own."""
+    of_step = [one for one in found.points if one.step.startswith(step) and "times in a row" not in one.detail]
+    return [one.text for one in of_step if one.action != "stop(driver)"]
 
 
 def test_each_step_is_swept_in_the_batch_of_each_role() -> None:
@@ -103,12 +105,36 @@ def test_one_task_ended_and_no_other_begun_is_swept_where_a_stage_has_several_ta
 
 def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done() -> None:
     trace = [*batch_of(1, stages=(1, 2)), point("sink.commit", "before", batch=1)]
-    found = [one for one in space(trace, roles={"middle": 1}).points if one.detail.startswith("3 times")]
+    found = [
+        one
+        for one in space(trace, roles={"middle": 1}).points
+        if one.detail == "3 times in a row" and one.action != "fail"
+    ]
     assert [one.text.split("; ") for one in found] == [
         [f"task.run:after[batch=1, stage=2, partition=0]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
         [f"sink.commit:before[batch=1]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
     ]
     assert found[0].label == "task.run:after, stage 2, 3 times in a row, kill(driver), middle batch"
+
+
+def test_the_driver_is_ended_in_an_orderly_way_where_the_middle_batch_is_under_way() -> None:
+    trace = [*batch_of(1, stages=(1, 2)), *lines(1, (7, 2), (8, 1)), *lines(1, (9, 1), role="python-worker")]
+    found = [one.text for one in space(trace, roles={"middle": 1}).points if one.action == "stop(driver)"]
+    assert found == [
+        "sink.write:before[batch=1] -> stop(driver)",
+        "task.run:after[batch=1, stage=2, partition=0] -> stop(driver)",
+        "line[s.py:7][batch=1]#1 -> stop(driver)",
+        "line[s.py:8][batch=1]#1 -> stop(driver)",
+    ]
+
+
+def test_a_line_that_no_run_of_the_replay_comes_to_is_no_point_and_is_named() -> None:
+    replay = [*lines(1, (7, 1), run="a"), *lines(1, (7, 1), run="b")]
+    found = space(lines(1, (7, 1), (8, 1)), roles={"middle": 1}, replay=replay)
+    assert not [one for one in found.points if one.step == "line s.py:8" and one.action != "stop(driver)"]
+    assert [gap.reason for gap in found.impossible if gap.step == "line s.py:8"] == [
+        "not every run of the batch comes to it"
+    ]
 
 
 def test_the_driver_dies_in_each_abort_to_which_an_error_leads() -> None:

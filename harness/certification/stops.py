@@ -1,0 +1,30 @@
+"""An orderly end of the driver (SIGTERM), where a batch is under way: sinks may have code that runs then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...faults import Fault, Plan, Point, format_action
+from .points import STOP, Question, SweepPoint, of_one_task, selector
+from .roles import MIDDLE
+from .steps import shown
+from .trace import WORKER, Line, Step, executed, executions, line_of
+
+
+def stops(question: Question) -> Iterator[SweepPoint]:
+    """In the middle batch: before it is handed over, where its first task has ended, and before the global commit; and
+    at the first and the last line that the driver's Python runs of it."""
+    batch = question.roles.get(MIDDLE)
+    if batch is None:
+        return
+    seen = executed(question.trace, batch)
+    for step in (Step("sink.write", "before"), Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
+        if step in seen.steps:
+            yield _point(shown(step, seen), of_one_task(selector(step, batch)), batch)
+    lines = [line_of(one) for one in executions(question.trace, batch) if one.get("role") != WORKER]
+    for line in dict.fromkeys([*lines[:1], *lines[-1:]]):
+        yield _point(line, Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, 1), batch)
+
+
+def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:
+    return SweepPoint(here, format_action(STOP), MIDDLE, batch, Plan((Fault(at, (STOP,)),)))
