@@ -66,7 +66,8 @@ class Parameter:
     the dotted name of a Python class, or ``true`` or ``false``. ``default`` holds where it is left out. An argument may
     be given only where a thread of ``stopped_in`` is stopped; ``elsewhere`` ends the sentence that refuses it ("...,
     where ..."). ``choices_in`` has all the values that it takes in processes of a kind. It may be given only with
-    one of ``targets``, if there are any; ``needs_files``: changes of files have to be reported for it.
+    one of ``targets``, if there are any, and only if ``until`` follows where it goes ``with_until``; ``needs_files``:
+    changes of files have to be reported for it.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Parameter:
     elsewhere: str = ""
     choices_in: Mapping[ProcessKind, tuple[str, ...]] = field(default_factory=dict, hash=False)
     targets: tuple[str, ...] = ()
+    with_until: bool = False
     needs_files: bool = False
 
 
@@ -134,7 +136,8 @@ class ActionSpec:
     on, and has no effect of its own to require; ``restart_delay`` names the argument that delays the restart.
 
     With ``until POINT``, or if it ``lets_go``, the action has two parts: ``act`` while the thread is stopped, then
-    the thread goes on, and ``end`` at that point, or at once. ``runs_on``: what it ends may get further than the point
+    the thread goes on, and ``end`` at that point, or at once; ``longest`` names the argument that limits how long the
+    point is waited for. ``runs_on``: what it ends may get further than the point
     before it is dead, so that what is required is that of its last report.
 
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
@@ -161,6 +164,7 @@ class ActionSpec:
     amends: bool = False
     restart_delay: str | None = None
     end: Effect | None = None
+    longest: str | None = None
     lets_go: bool = False
     runs_on: bool = False
     network: bool = False

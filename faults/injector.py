@@ -140,6 +140,12 @@ class _Step:
         return self.spec.lets_go or self.action.until is not None
 
     @property
+    def longest(self) -> float | None:
+        """Seconds for which the point of an ``until`` is waited for; None for as long as it takes."""
+        limit = self.spec.value(self.action, self.spec.longest) if self.spec.longest else None
+        return None if limit is None else float(limit)
+
+    @property
     def process(self) -> str | None:
         """The process whose thread is parked."""
         return self.scene.point.get("process")
@@ -486,7 +492,7 @@ class Injector:
         """The second part of an action, then what follows it. With ``until`` it begins when the point is reported, by
         any process at any time, and the thread that reported it stays parked until it is done."""
         if awaited is not None:
-            awaited.seen.wait()
+            awaited.seen.wait(step.longest)
         with self._under_way():
             under_way.set()
             try:

@@ -281,6 +281,9 @@ class _Reader:
         for argument in spec.arguments:
             if argument.required and argument.name not in given:
                 raise self.error(f"{spec.name} needs {argument.name}: {spec.example}", span)
+        for argument in spec.arguments:
+            if argument.with_until and argument.name in given and "until" not in given:
+                raise self.error(f"{argument.name} goes with until POINT: {spec.example}", span)
         if spec.exactly_one and len(given & set(spec.exactly_one)) != 1:
             forms = listed("until POINT" if name == "until" else f"{name}=..." for name in spec.exactly_one)
             found = "not both" if given else "one of them is needed"

@@ -33,7 +33,13 @@ ACTION = ActionSpec(
     end=end,
     requires=(Requirement("goes_on"),),
     targets=("driver", "executor", "worker", "broker"),
-    arguments=(Parameter("for", "duration", "how long the process stays stopped"),),
+    arguments=(
+        Parameter("for", "duration", "how long the process stays stopped"),
+        Parameter(
+            "longest", "duration", "with until: when it goes on even if the point was not reported", with_until=True
+        ),
+    ),
+    longest="longest",
     exactly_one=("for", "until"),
     takes_broker_away=("broker",),
 )

@@ -17,7 +17,7 @@ WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not a
 
 
 BEYOND = (
-    "a driver that was taken for dead and comes back (onceproof run --plan zombie_driver)",
+    "a task that goes on after its driver, or beside another attempt of it",
     "a request that its service carries out after the client has given it up",
     "code that runs between two batches, or after the last one",
     "other interleavings of tasks and threads than those that came about",

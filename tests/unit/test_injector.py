@@ -432,6 +432,15 @@ def test_a_line_before_the_query_starts_is_meant_only_where_the_plan_says_so(jou
     ]
 
 
+def test_pause_until_a_point_goes_on_without_it_after_its_longest_time(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after -> pause(driver, longest=10ms) until batch.commit:after[batch=1]"
+    with serving(plan, acts, journal) as injector:
+        assert Probe(injector).ask("sink.write", "after", batch=1) == b"G"
+        journal.wait_for("fault.confirmed")
+        assert Probe(injector).ask("batch.commit", "after", batch=1) == b"G"
+        assert injector.status()[0].confirmed
+
+
 def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journal, acts: Acts) -> None:
     plan = "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1] then delay(1ms)"
     with serving(plan, acts, journal) as injector:

@@ -35,6 +35,7 @@ CANONICAL = [
     "txn.prepare:after -> kill(broker) then restart(broker, after=2s)",
     'txn.prepare:after[transactional_id="a b", result=commit] -> kill(broker)',
     "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1]",
+    "sink.write:after[batch=1] -> pause(driver, longest=25s) until batch.commit:after[batch=1]",
     "line[my_sink.py:42][batch=1] -> kill(driver)",
     "line[my_sink.py:42][batch=1]#3 -> fail(error=psycopg.OperationalError)",
     "line[team/writer.py:42][batch=1] -> fail(error=psycopg.OperationalError, after=true)",
@@ -163,6 +164,7 @@ def actions(draw: st.DrawFn) -> Action:
     spec: ActionSpec = draw(st.sampled_from(ACTIONS))
     given = draw(_some(spec.arguments))
     until = None
+    with_until = {argument.name for argument in spec.arguments if argument.with_until}
     if spec.exactly_one:
         chosen = draw(st.sampled_from(spec.exactly_one))
         given = {name: value for name, value in given.items() if name not in spec.exactly_one}
@@ -170,6 +172,7 @@ def actions(draw: st.DrawFn) -> Action:
             until = draw(points())
         else:
             given[chosen] = draw(SECONDS)
+            given = {name: value for name, value in given.items() if name not in with_until}
     return Action(spec.name, draw(st.sampled_from(spec.targets)) if spec.targets else None, given, until)
 
 
@@ -255,6 +258,7 @@ ERRORS = [
     ("sink.write:after -> delay", 21, "delay", "delay needs for"),
     ("sink.write:after -> pause(driver)", 21, "pause(driver)", "for=... or until POINT"),
     ("sink.write:after -> pause(driver, for=1s) until sink.write:before", 21, None, "not both"),
+    ("sink.write:after -> pause(driver, longest=1s)", 21, None, "longest goes with until POINT"),
     ("sink.write:after -> kill(driver) until sink.write:before", 40, "sink.write:before", "only pause does"),
     ("line[a.py:1] -> fail(after=yes)", 28, "yes", "after is true or false, not yes"),
     ("sink.write:after -> fail(psycopg.Error)", 26, "psycopg.Error", "error=psycopg.Error"),

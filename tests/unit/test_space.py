@@ -46,9 +46,9 @@ def space(trace: list[dict[str, Any]], **more: Any) -> Space:
 
 
 def texts(found: Space, step: str = "") -> list[str]:
-    """But for an orderly end and what fails several times, which have tests of their own."""
+    """But for an orderly end, zombies and what fails several times, which have tests of their own."""
     of_step = [one for one in found.points if one.step.startswith(step) and "times in a row" not in one.detail]
-    return [one.text for one in of_step if one.action != "stop(driver)"]
+    return [one.text for one in of_step if one.action not in ("stop(driver)", "pause(driver)")]
 
 
 def test_each_step_is_swept_in_the_batch_of_each_role() -> None:
@@ -126,6 +126,18 @@ def test_the_driver_is_ended_in_an_orderly_way_where_the_middle_batch_is_under_w
         "line[s.py:7][batch=1]#1 -> stop(driver)",
         "line[s.py:8][batch=1]#1 -> stop(driver)",
     ]
+
+
+def test_a_driver_is_taken_for_dead_before_lines_that_may_change_something() -> None:
+    trace = [*batch_of(1), *lines(1, *((line, 2) for line in range(1, 20))), *lines(1, (30, 1), role="python-worker")]
+    found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: line.line % 2 == 0))
+    pauses = [one for one in found.points if one.action == "pause(driver)"]
+    end = " -> pause(driver, longest=25s) until batch.commit:after[batch=1]"
+    assert [one.text.removesuffix(end) for one in pauses] == [
+        "sink.write:before[batch=1]",
+        *(f"line[s.py:{line}][batch=1]#1" for line in (2, 6, 8, 12, 14, 18)),
+    ]
+    assert all(one.alone and one.text.endswith(end) for one in pauses)
 
 
 def test_a_line_that_no_run_of_the_replay_comes_to_is_no_point_and_is_named() -> None:
