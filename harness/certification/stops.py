@@ -27,4 +27,4 @@ def stops(question: Question) -> Iterator[SweepPoint]:
 
 
 def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:
-    return SweepPoint(here, format_action(STOP), MIDDLE, batch, Plan((Fault(at, (STOP,)),)))
+    return SweepPoint(here, format_action(STOP), MIDDLE, batch, Plan((Fault(at, (STOP,)),)), alone=True)

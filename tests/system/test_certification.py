@@ -31,6 +31,8 @@ FOUND = {
     "notes_progress_apart": ("line *:{cursor.execute(NOTE}", "duplicated"),
     "quarantines_the_third_try": ("task.run:after", "lost"),
     "parks_on_the_last_attempt": ("task.run:before", "lost"),
+    "returns_when_told_to_stop": ("sink.write:before", "lost"),
+    "lease_without_fence": ("line *:{pipeline.execute()}", "duplicated"),
     "publishes_at_start_in_two_commits": ("line *:{cursor.execute(RECORD)}", "duplicated"),
     "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
     "ledger_in_autocommit": ("request:before", "lost"),
