@@ -31,15 +31,17 @@ def write_batch(df: DataFrame, batch_id: int, target: SimpleNamespace) -> None:
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     batch = f"{query}:{batch_id}"
     rows = [json.dumps(row, default=datetime.isoformat) for row in df.toArrow().to_pylist()]
-    with redis.Redis.from_url(target.redis) as client:
-        with client.lock("writer", timeout=LEASE_SECONDS, blocking_timeout=WAIT_SECONDS):
-            if client.sismember(LEDGER, batch):
-                return
-            pipeline = client.pipeline(transaction=True)
-            pipeline.sadd(LEDGER, batch)
-            if rows:
-                pipeline.rpush(ROWS, *rows)
-            pipeline.execute()
+    with (
+        redis.Redis.from_url(target.redis) as client,
+        client.lock("writer", timeout=LEASE_SECONDS, blocking_timeout=WAIT_SECONDS),
+    ):
+        if client.sismember(LEDGER, batch):
+            return
+        pipeline = client.pipeline(transaction=True)
+        pipeline.sadd(LEDGER, batch)
+        if rows:
+            pipeline.rpush(ROWS, *rows)
+        pipeline.execute()
 
 
 def read(target: SimpleNamespace) -> list[dict[str, Any]]:
