@@ -49,6 +49,16 @@ def with_release(options: EnvironmentOptions, sink: Path, report: Report = lambd
     return replace(options, python=str(_interpreter(_newest(sink, wanted), report)))
 
 
+def made() -> list[Path]:
+    """The interpreters with other releases of Spark that there are."""
+    places = sorted((Artifacts.open().cache / "spark").glob(f"*-{_ours()}"))
+    return [place / "bin" / "python" for place in places if (place / COMPLETE).is_file()]
+
+
+def _ours() -> str:
+    return hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]
+
+
 def _newest(sink: Path, wanted: SpecifierSet) -> str:
     supported = Artifacts.open().lock.spark_versions()
     fitting = [version for version in supported if wanted.contains(version)]
@@ -61,8 +71,7 @@ def _newest(sink: Path, wanted: SpecifierSet) -> str:
 
 
 def _interpreter(version: str, report: Report) -> Path:
-    ours = hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]
-    place = Artifacts.open().cache / "spark" / f"{version}-{ours}"
+    place = Artifacts.open().cache / "spark" / f"{version}-{_ours()}"
     python = place / "bin" / "python"
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{place}.lock"):

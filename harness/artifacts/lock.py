@@ -82,6 +82,11 @@ class Lock(BaseModel):
         jars = (jar for group in self.groups.values() for jar in group.jars)
         return next((jar for jar in jars if jar.coordinates == coordinates), None)
 
+    def kafka_version(self) -> str:
+        """The broker's."""
+        names = (jar.coordinates for jar in self.groups["broker"].jars)
+        return next(name.rpartition(":")[2] for name in names if name.startswith("org.apache.kafka:kafka_"))
+
     def spark_versions(self) -> list[str]:
         names = (name.removeprefix(CONNECTOR_GROUP) for name in self.groups if name.startswith(CONNECTOR_GROUP))
         return sorted(names, key=lambda version: [int(part) for part in version.split(".")], reverse=True)

@@ -17,6 +17,7 @@ from ..doctor import diagnose
 from ..environments import holder
 from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
+from ..probe_check import check_probes
 from ..session import EnvironmentOptions, options_of
 from ..setup_steps import setup as run_setup
 from .options import ABOVE_ZERO, EnvName, Json, StartArguments
@@ -48,11 +49,14 @@ def doctor(
     *,
     env: Annotated[EnvName, Parameter(help="docker: what that environment needs besides")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
+    probes: Annotated[
+        bool, Parameter(negative=(), help="hold every probe against the jars of Spark and Kafka, instead (seconds)")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Report what is installed, what is missing, and the fix for each. Exit code 4 when something needed is missing."""
-    checks = diagnose(python)
-    if env == "docker":
+    checks = check_probes(python or sys.executable) if probes else diagnose(python)
+    if env == "docker" and not probes:
         from ..environments.docker.diagnosis import diagnose_docker
 
         checks += diagnose_docker()

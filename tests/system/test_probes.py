@@ -30,8 +30,10 @@ from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.driver_start import LEAN_RULES
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
+from onceproof.harness.java import find_java
 from onceproof.harness.kafka_topics import create_topics
 from onceproof.harness.kafka_transactions import open_transactions
+from onceproof.harness.probe_check import check_probes, unusable
 from trials import long
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -385,6 +387,19 @@ def test_byteman_accepts_the_rules_of_a_lean_start(tmp_path: Path) -> None:
     script = tmp_path / "lean.btm"
     script.write_text(LEAN_RULES)
     assert "TestScript: no errors" in checked(script, [SPARK_JARS])
+
+
+def test_a_rule_that_does_not_fit_the_classes_is_named() -> None:
+    script = rules(["txn.end", "txn.prepare"], "broker", spark_version="4.2.0", host="127.0.0.1", port=1, token="t")
+    classes = [artifacts().byteman(), *artifacts().broker_classpath()]
+    assert unusable(script, classes, find_java()) == set()
+    assert unusable(script.replace("handleEndTransaction", "handleTheEnd"), classes, find_java()) == {"txn.end:before"}
+
+
+def test_doctor_holds_every_probe_against_the_releases_that_are_there() -> None:
+    checks = check_probes(sys.executable)
+    assert [one.name for one in checks if one.needed and not one.ok] == []
+    assert {one.name for one in checks} >= {f"probes of Spark {pyspark.__version__}, {side}" for side in SIDES}
 
 
 def checked(script: Path, jars: list[str]) -> str:

@@ -144,7 +144,7 @@ class LocalServices:
             "python": _version_of(self._options.python),
             "spark": self.spark.version,
             "java": f"{self.java.version} ({self.java.vendor})",
-            "kafka": _kafka_version(self.artifacts),
+            "kafka": self.artifacts.lock.kafka_version(),
         }
         found |= {"postgres": self.postgres.version} if self.postgres else {}
         return found | ({"valkey": self.redis.version} if self.redis else {})
@@ -255,8 +255,3 @@ def _version_of(python: str) -> str:
         return platform.python_version()
     answer = subprocess.run([python, "-c", "import platform; print(platform.python_version())"], capture_output=True)
     return answer.stdout.decode().strip()
-
-
-def _kafka_version(artifacts: Artifacts) -> str:
-    coordinates = (jar.coordinates for jar in artifacts.lock.groups["broker"].jars)
-    return next(name.rpartition(":")[2] for name in coordinates if name.startswith("org.apache.kafka:kafka_"))
