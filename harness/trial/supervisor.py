@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,6 +15,10 @@ from .idleness import Idleness
 
 RESTARTS = 3
 """How often a driver that dies unplanned, without the job having made progress, is started again."""
+
+BACK_OFF = (1.0, 4.0, 12.0)
+"""Seconds before each of these starts, as cluster managers wait: what the driver died of may pass, such as a lease that
+somebody else holds. Not before a fault has fired."""
 
 HANGS = 2
 """How often a driver that hangs after a fault, without the job having made progress, is ended and started again."""
@@ -118,6 +122,7 @@ class Supervisor:
     before_restart: Callable[[], None] = lambda: None
     stop: Callable[[], None] | None = None
     epochs: bool = False
+    back_off: Sequence[float] = BACK_OFF
     incarnations: list[Incarnation] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _wake: threading.Event = field(default_factory=threading.Event)
@@ -150,6 +155,7 @@ class Supervisor:
                 strikes = (0 if moved else strikes) + (0 if excused else 1)
                 if strikes > RESTARTS:
                     return self._give_up(newest)
+                threading.Event().wait(self.back_off[strikes - 1] if strikes and self.progress.fired else 0.0)
             committed, consequences = self.progress.committed_batches(), self.progress.consequences()
             self._wait_until_actions_are_done()
             self.before_restart()

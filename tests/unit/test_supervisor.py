@@ -160,7 +160,12 @@ class Dying:
     pause = resume = kill
 
 
-def deaths_until_given_up(healed_after: int, healing: str = "network.healed") -> int:
+AT_ONCE = (0.0,) * RESTARTS
+
+
+def deaths_until_given_up(
+    healed_after: int, healing: str = "network.healed", back_off: tuple[float, ...] = AT_ONCE
+) -> int:
     """How many drivers are started, one after the other, if the network is cut from before the first one on until the
     ``healed_after``-th has started."""
     progress = TrialProgress(parse("sink.write:before -> partition(driver, peer=broker2, for=20s)"))
@@ -178,7 +183,10 @@ def deaths_until_given_up(healed_after: int, healing: str = "network.healed") ->
 
     record("fault.fired", {"fault": 0, "number": 0})
     record("network.cut", link)
-    outcome = Supervisor(start, lambda: False, lambda number: "TimeoutException", record, progress, deadline=5.0).run()
+    supervisor = Supervisor(
+        start, lambda: False, lambda number: "TimeoutException", record, progress, deadline=5.0, back_off=back_off
+    )
+    outcome = supervisor.run()
     assert (outcome.finished, outcome.error) == (False, "TimeoutException")
     assert events[-1] == "driver.gave_up"
     return events.count("driver.exited")
@@ -194,6 +202,12 @@ def test_a_network_that_cannot_be_healed_is_no_excuse_for_ever() -> None:
 
 def test_a_partition_excuses_one_death_also_after_its_healing() -> None:
     assert deaths_until_given_up(healed_after=1) == 1 + RESTARTS + 1
+
+
+def test_each_further_start_of_a_driver_that_dies_again_is_later() -> None:
+    begin = time.monotonic()
+    assert deaths_until_given_up(healed_after=1, back_off=(0.01, 0.2, 0.4)) == 1 + RESTARTS + 1
+    assert time.monotonic() - begin > 0.6
 
 
 def test_a_moment_before_the_first_driver_has_nothing_to_act_on() -> None:
