@@ -73,11 +73,13 @@ Not Fenced: a commit that was done, and is sent again because its answer was los
 NEVER_BEGUN = frozenset(
     {
         "AskError", "BusyLoadingError", "CannotConnectNow", "ConnectTimeout", "ConnectTimeoutError",
-        "ConnectionRefusedError", "ConnectionTimeout", "ExecAbortError", "MovedError", "NewConnectionError",
-        "NoScriptError", "PoolTimeout", "TooManyConnections", "TryAgainError", "gaierror",
+        "ConnectionRefusedError", "ExecAbortError", "MovedError", "NewConnectionError",
+        "NoScriptError", "PoolTimeout", "psycopg.errors.ConnectionTimeout", "TooManyConnections",
+        "TryAgainError", "gaierror",
     }
 )  # fmt: skip
-"""Classes of clients (psycopg, redis, requests, urllib3, httpx, socket) which say the same, whatever their words."""
+"""Classes of clients (psycopg, redis, requests, urllib3, httpx, socket) which say the same, whatever their words; by
+dotted names where the last one says something else of other clients."""
 
 
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def says_undone(name: str) -> bool:
     (True, False)
     """
     last = name.rpartition(".")[2]
-    return last in NEVER_BEGUN or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
+    return bool({name, last} & NEVER_BEGUN) or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
 
 
 def _tries(tree: ast.Module, line: int) -> list[Try | With | Function]:

@@ -24,6 +24,7 @@ from .releases import made
 from .spark import QUICK_START, SparkInstall, spark_of
 
 CANNOT_BE_USED = re.compile(r'^(?:WARNING|ERROR) : .*?rule "([^"]+)"', re.MULTILINE)
+RULE = re.compile("^RULE (.*)$", re.MULTILINE)
 SECONDS = 120
 
 
@@ -51,14 +52,24 @@ def _of_spark(spark: SparkInstall, side: Side, java: Java, artifacts: Artifacts)
 def _check(
     release: str, side: Side, classpath: Sequence[Path], spark_version: str, java: Java, artifacts: Artifacts
 ) -> Check:
-    known = [rule for rule in every_rule() if rule.side == side]
-    script = rules(
-        {str(rule.phase) for rule in known if rule.phase},
-        side, spark_version=spark_version, host="127.0.0.1", port=1, token="none", rows=(1,),
-    )  # fmt: skip
-    wrong = unusable(script, [artifacts.byteman(), *classpath], java)
-    points = sorted({rule.name for rule in known if rule.phase} - wrong)
-    detail = f"{len(points)} rules fit" if not wrong else f"do not fit: {', '.join(sorted(wrong))}"
+    known = {str(rule.phase) for rule in every_rule() if rule.side == side and rule.phase}
+    scripts = {
+        rules(
+            known,
+            side,
+            spark_version=spark_version,
+            host="127.0.0.1",
+            port=1,
+            token="none",
+            rows=(1,),
+            any_sink=any_sink,
+        )
+        for any_sink in (True, False)
+    }
+    classes = [artifacts.byteman(), *classpath]
+    wrong = set[str]().union(*(unusable(script, classes, java) for script in scripts))
+    held = {name for script in scripts for name in RULE.findall(script)}
+    detail = f"{len(held)} rules fit" if not wrong else f"do not fit: {', '.join(sorted(wrong))}"
     fix = "plans and sweeps that need them cannot land here: use a supported release" if wrong else ""
     return Check(f"probes of {release}, {side}", not wrong, True, detail, fix)
 

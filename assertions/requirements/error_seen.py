@@ -7,6 +7,9 @@ from ..model import Event
 from ..traces import Found, Struck
 from ._tasks import named
 
+ABORTS = ("task.abort", "sink.abort")
+"""Phases that an error alone leads to."""
+
 
 def check(struck: Struck) -> Found:
     """The driver ends, or a task is attempted again. Or the batch goes on as if nothing had been: then the error was
@@ -22,6 +25,8 @@ def _engine_saw(struck: Struck) -> str | None:
     What comes after the batch's end, or after a planned kill, is not of this error.
     """
     for event in struck.journal[struck.fired_at + 1 :]:
+        if event["event"] == "point" and event.get("phase") in ABORTS and event.get("batch") == struck.batch:
+            return f"{event['phase']} was called"
         if event["event"] == "driver.exited":
             saw = f"the driver ended with code {event.get('code')}: {event.get('error') or 'no exception found'}"
             return None if event.get("planned") or event.get("code") == 0 else saw

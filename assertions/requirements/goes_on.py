@@ -19,11 +19,26 @@ def check(struck: Struck) -> Found:
     """
     required, start = "the same process goes on", struck.confirmed_at
     process = _stopped(struck)
+    if "longest" in struck.action.arguments and not _taken_over(struck):
+        return Found(required, None, "no other driver was handed the batch before it went on")
     for _, event in points(struck.journal, start):
         if _is_of(event, process, struck):
             return Found(required, f"{event.get('process')} reported {event.get('phase')} afterwards")
     end = _own_end(struck, process, start) if _is_a_driver(struck, process) else None
     return Found(required, end, None if end else f"{process} reported nothing afterwards")
+
+
+def _taken_over(struck: Struck) -> bool:
+    """Whether another driver had the batch before the stopped one went on: who wakes up earlier is no zombie."""
+    if struck.batch is None:
+        return True
+    ends = [
+        index
+        for index, event in enumerate(struck.journal)
+        if index > struck.fired_at and event["event"] == "resumed" and event.get("fault") == struck.traces.number
+    ]
+    end = ends[0] if ends else len(struck.journal)
+    return any(one.index < end for one in struck.new_hand_overs(struck.fired_at, struck.batch))
 
 
 def _stopped(struck: Struck) -> str | None:

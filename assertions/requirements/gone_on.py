@@ -25,6 +25,8 @@ def check(struck: Struck) -> Found:
         if _clean_end(struck.journal, start):
             by = f"run {event['run']} ({event.get('process')})"
             return Found(required, f"{by} had nothing left to do and ended cleanly")
+    if struck.record.runs_on and _clean_end(struck.journal, struck.fired_at):
+        return Found(required, "the driver itself went on to the end of its input, and ended cleanly")
     return Found(required, None, "no other run went on or ended cleanly")
 
 

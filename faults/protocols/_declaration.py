@@ -33,10 +33,12 @@ class Sent:
 
 @dataclass(frozen=True)
 class Answered:
-    """A piece of what a service sent, in its order. ``whole``: it ends the answer to the oldest request without one."""
+    """A piece of what a service sent, in its order. ``whole``: it ends the answer to the oldest request without one;
+    ``open_ended``: the end of the connection does."""
 
     data: bytes
     whole: bool = False
+    open_ended: bool = False
 
 
 Address = tuple[str, int]
@@ -63,8 +65,10 @@ class Conversation(Interface):
 class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
     are found. ``kinds``: examples of its requests, for the documentation. ``unsteady``: kinds of which clients send
-    more or fewer for the same data, because they gather it for a while."""
+    more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
+    what answers them."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
     unsteady: frozenset[str] = frozenset()
+    unanswered: frozenset[str] = frozenset()

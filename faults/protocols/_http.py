@@ -20,6 +20,9 @@ HARMLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 SHOWN = 200
 """Characters of a request that are told."""
+LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
+LARGEST_HEAD = 1024 * 1024
+"""Bytes."""
 
 
 @dataclass
@@ -50,15 +53,25 @@ class _Message:
         return rest
 
     @property
+    def open_ended(self) -> bool:
+        """Whether it ends with its connection: it has begun, and says nothing of its length."""
+        lengths = {name for name, _ in self.head.headers} & LENGTHS if self.head else LENGTHS
+        return not self.whole and not lengths
+
+    @property
     def has_to_be_told(self) -> bool:
         return self.peer.they_are_waiting_for_100_continue and not self.goes_on
+
+
+def _connection(role: type[h11.CLIENT] | type[h11.SERVER]) -> h11.Connection:
+    return h11.Connection(role, max_incomplete_event_size=LARGEST_HEAD)
 
 
 class Http:
     """Behind a switch to another protocol (a WebSocket, CONNECT) everything passes at once; nothing is a request."""
 
     def __init__(self) -> None:
-        self._request = _Message(h11.Connection(h11.SERVER))
+        self._request = _Message(_connection(h11.SERVER))
         self._answer: _Message | None = None
         self._asked = deque[h11.Request]()
         self._switched = False
@@ -75,7 +88,7 @@ class Http:
             yield Sent(data)
 
     def _requested(self) -> Sent:
-        message, self._request = self._request, _Message(h11.Connection(h11.SERVER))
+        message, self._request = self._request, _Message(_connection(h11.SERVER))
         assert isinstance(message.head, h11.Request)
         self._asked.append(message.head)
         method, target = message.head.method.decode("ascii"), message.head.target.decode("ascii", "replace")
@@ -83,11 +96,13 @@ class Http:
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         while data and not self._switched:
+            if self._answer is None and not self._asked:  # 408, before the service ends an idle connection
+                break
             if self._answer is None:
                 self._answer = _Message(self._reader())
             before = len(self._answer.data)
             data = self._answer.read(data)
-            yield Answered(bytes(self._answer.data[before:]), self._answer.whole)
+            yield Answered(bytes(self._answer.data[before:]), self._answer.whole, self._answer.open_ended)
             if self._answer.whole:
                 self._switched = self._answer.peer.their_state is h11.SWITCHED_PROTOCOL
                 self._answer = None
@@ -96,10 +111,8 @@ class Http:
 
     def _reader(self) -> h11.Connection:
         """What reads the answer to the oldest request, which decides whether it has a body."""
-        if not self._asked:
-            raise ValueError("an answer of HTTP that nobody asked for")
-        request, reader = self._asked.popleft(), h11.Connection(h11.CLIENT)
-        reader.send(request)
-        if not {name for name, _ in request.headers} & {b"content-length", b"transfer-encoding"}:
+        request, reader = self._asked.popleft(), _connection(h11.CLIENT)
+        reader.send(h11.Request(method=request.method, target=request.target, headers=request.headers))
+        if not {name for name, _ in request.headers} & LENGTHS:
             reader.send(h11.EndOfMessage())  # only then it may be one to switch
         return reader

@@ -32,5 +32,10 @@ class _Unknown:
         return [Answered(data)] if self._known is None else self._known.answered(data)
 
 
-OWN = Protocol(lambda route: _Unknown(), kinds=("POST", "PUT", "PATCH", "DELETE", KIND), unsteady=frozenset({KIND}))
+OWN = Protocol(
+    lambda route: _Unknown(),
+    kinds=("POST", "PUT", "PATCH", "DELETE", KIND),
+    unsteady=frozenset({KIND}),
+    unanswered=frozenset({KIND}),
+)
 """HTTP/1.1, or any other over TCP."""

@@ -27,7 +27,7 @@ class Effect:
     """An effect of a batch: the ``nth`` that is addressed by ``where``, counted over the runs of the batch.
 
     ``thread`` is the thread of a process, or the connection, that does it. ``steady``: every run of a batch has as many
-    of its kind.
+    of its kind. ``answered``: it has an after.
     """
 
     phase: str
@@ -37,6 +37,7 @@ class Effect:
     shown: str
     thread: str = ""
     steady: bool = True
+    answered: bool = True
 
     def point(self, edge: str, batch: int) -> Point:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
@@ -109,7 +110,7 @@ def _crashes(found: Sequence[Effect], role: str, batch: int, *, full: bool) -> I
     for number, effect in enumerate(found):
         if number not in left_out:
             yield _point(effect, "before", KILL, role, batch)
-    if found:
+    if found and found[-1].answered:
         yield _point(found[-1], "after", KILL, role, batch)
 
 
@@ -147,7 +148,8 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
     for action in family.losses(question):
         for turn, (places, edge) in enumerate(product(where.values(), ("before", "after"))):
             role, effect = places[turn % len(places)]
-            yield _point(effect, edge, action, role, question.roles[role])
+            if edge == "before" or effect.answered:
+                yield _point(effect, edge, action, role, question.roles[role])
 
 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:

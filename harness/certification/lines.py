@@ -16,7 +16,7 @@ from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executio
 def lines(question: Question) -> Iterator[SweepPoint]:
     """Each line's first and last execution, by kill and by fail, the roles taken in turn; in a full sweep every
     execution in every role."""
-    batches = {role: _steady(question, batch) for role, batch in question.roles.items()}
+    batches = {role: callers_by_line(executions(question.trace, batch)) for role, batch in question.roles.items()}
     killed = {role: _killed(question, batch) for role, batch in question.roles.items()}
     turn = 0
     for line in sorted({line for of_role in batches.values() for line in of_role}):
@@ -35,28 +35,6 @@ def lines(question: Question) -> Iterator[SweepPoint]:
             if point.text not in struck:  # the first execution at which it is caught may be the last
                 struck.add(point.text)
                 yield point
-
-
-def _steady(question: Question, batch: int) -> dict[Line, Sequence[Callers]]:
-    """The executions of each line of a batch that any run of it has: those of both traces."""
-    found = callers_by_line(executions(question.trace, batch))
-    known = _replayed(question, batch)
-    return {line: callers for line, callers in found.items() if known is None or line in known}
-
-
-def _replayed(question: Question, batch: int) -> set[Line] | None:
-    """The lines of a batch in the runs of the traced replay; None where no replay was traced."""
-    return {line_of(event) for event in executions(question.replay, batch)} if runs_of(question.replay, batch) else None
-
-
-def unsteady_lines(question: Question) -> Iterator[Gap]:
-    """Lines that the reference ran in a batch and no run of the traced replay: a point there may never be reached."""
-    for role, batch in question.roles.items():
-        for line in callers_by_line(executions(question.trace, batch)).keys() - _steady(question, batch).keys():
-            yield Gap(line, format_action(KILL), role, UNSTEADY)
-
-
-UNSTEADY = "not every run of the batch comes to it"
 
 
 def facts(question: Question) -> Iterator[Gap]:

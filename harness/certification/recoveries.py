@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from ...faults import Fault, Plan, Point, format_action, format_fault
 from .lines import line_point, new_ways
-from .points import KILL, Question, SweepPoint
+from .points import FAIL, KILL, Question, SweepPoint
 from .trace import Event, Line, Step, Way, around, executions, ways_to
 
 DETAIL = "after a fault at {step}"
@@ -21,7 +21,9 @@ DETAIL = "after a fault at {step}"
 
 def shows_a_recovery(point: SweepPoint) -> bool:
     """Whether the trial of this point is to report every line: what comes after its fault may run nowhere else."""
-    return isinstance(point.at, Line) and point.batch is not None and len(point.plan.faults) == 1
+    if not isinstance(point.at, Line) or point.batch is None or len(point.plan.faults) > 1:
+        return False
+    return point.plan.faults[0].actions[0].name in (KILL.name, FAIL.name)
 
 
 @dataclass(frozen=True)

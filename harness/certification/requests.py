@@ -1,5 +1,5 @@
-"""What the job asks of its targets' services. Each kind of request is lost once on its way out, and once on its way
-back: its connection is cut."""
+"""What the job asks of its targets' services. The first and the last of each kind in a batch are lost, on their
+way out and on their way back: the connection is cut."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def _effect(event: Event, nth: int) -> Effect:
         shown=f"{kind} {nth} to {service}",
         thread=thread_of(event),
         steady=kind not in protocol_of(service).unsteady,
+        answered=kind not in protocol_of(service).unanswered,
     )
 
 

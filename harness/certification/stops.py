@@ -22,8 +22,9 @@ def stops(question: Question) -> Iterator[SweepPoint]:
         if step in seen.steps:
             yield _point(shown(step, seen), of_one_task(selector(step, batch)), batch)
     lines = [line_of(one) for one in executions(question.trace, batch) if one.get("role") != WORKER]
-    for line in dict.fromkeys([*lines[:1], *lines[-1:]]):
-        yield _point(line, Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, 1), batch)
+    ends = [(lines[0], 1), (lines[-1], lines.count(lines[-1]))] if lines else []
+    for line, nth in dict.fromkeys(ends):
+        yield _point(line, Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth), batch)
 
 
 def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:

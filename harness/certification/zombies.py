@@ -17,8 +17,9 @@ from .trace import WORKER, Line, Step, executed, executions, line_of
 AT_MOST = 6
 """Lines; of more, those that lie evenly between the first and the last."""
 
-LONGEST = 25.0
-"""Seconds: what holds a lock goes on then, and whoever waits for it does too."""
+LONGEST = 30.0
+"""Seconds, with the start of the driver that takes its place: what holds a lock goes on then, and so does whoever waits
+for it."""
 
 
 def zombies(question: Question) -> Iterator[SweepPoint]:

@@ -24,6 +24,14 @@ class Client:
     mark: str
     role: str
 
+    @property
+    def gone(self) -> bool:
+        """Whether the process runs no more."""
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
     def as_fields(self) -> dict[str, Any]:
         return {"place": self.place, "pid": self.pid, "driver": self.mark, "role": self.role}
 

@@ -25,17 +25,27 @@ Stop = Callable[[Literal["before", "after"], Request], bool]
 class Connection:
     """Passes on what ``client`` and ``server`` send to each other, until one of them has ended or ``stop`` says so.
 
-    While a request, or its answer, is stopped, nothing passes in either direction.
+    ``gone``: whether the client's process is dead, not only its end of the connection closed. While a request, or its
+    answer, is stopped, nothing passes in either direction.
     """
 
-    def __init__(self, client: socket.socket, server: socket.socket, conversation: Conversation, stop: Stop) -> None:
+    def __init__(
+        self,
+        client: socket.socket,
+        server: socket.socket,
+        conversation: Conversation,
+        stop: Stop,
+        gone: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._client = client
         self._server = server
         self._conversation = conversation
         self._stop = stop
+        self._gone = gone
         self._waiting: deque[Sent] = deque()
         self._pending: Request | None = None
         self._answer = bytearray()
+        self._open_ended = False
 
     def serve(self) -> None:
         """Until the end; the sockets are the caller's to close. Raises ValueError for what is not of the protocol."""
@@ -67,7 +77,7 @@ class Connection:
             if piece.reply:
                 self._client.sendall(piece.reply)
             if piece.request is not None:
-                if piece.request.changes and not self._may_pass("before", piece.request):
+                if piece.request.changes and not self._may_pass("before", piece.request, piece.answered):
                     return False
                 self._pending = piece.request if piece.answered else None
             self._server.sendall(piece.data)
@@ -79,6 +89,7 @@ class Connection:
             self._client.sendall(piece.data)
         else:
             self._answer += piece.data
+            self._open_ended = piece.open_ended
         if piece.whole and request is not None:
             if request.changes and not self._may_pass("after", request):
                 return False
@@ -88,14 +99,15 @@ class Connection:
         return True
 
     def _end_of_answer(self) -> None:
-        """What a service has sent before it ended the connection was all that it had to say."""
+        """Of an answer that the connection's end ends, what has come is all of it."""
         request = self._pending
-        if self._answer and request is not None and self._may_pass("after", request):
+        if self._open_ended and request is not None and self._may_pass("after", request):
             self._client.sendall(self._answer)
 
-    def _may_pass(self, edge: Literal["before", "after"], request: Request) -> bool:
-        """A request whose client has ended meanwhile is discarded."""
-        return self._stop(edge, request) and not has_ended(self._client)
+    def _may_pass(self, edge: Literal["before", "after"], request: Request, answered: bool = True) -> bool:
+        """A request whose client has ended meanwhile is discarded; who waits for no answer may have sent all and closed
+        its end."""
+        return self._stop(edge, request) and not (has_ended(self._client) and (answered or self._gone()))
 
 
 def _readable(peers: Sequence[socket.socket]) -> list[socket.socket]:

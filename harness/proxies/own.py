@@ -17,8 +17,10 @@ def own_services(given: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
         name, sign, address = text.partition("=")
-        if not sign or not name.isidentifier():
+        if not sign or not name:
             raise UsageError(f"--proxy {text!r} names no service: write NAME=HOST:PORT, such as api=127.0.0.1:8080")
+        if not name.isidentifier():
+            raise UsageError(f"--proxy {text!r}: {name!r} is no name: use letters, digits and _, such as api")
         if name in PROTOCOLS:
             raise UsageError(f"--proxy {text}: {name} is a service of onceproof's own: choose another name")
         if name in found:
@@ -39,7 +41,7 @@ def check_reachable(services: Mapping[str, str]) -> None:
     for name, address in services.items():
         try:
             socket.create_connection(address_of(address), CONNECT_SECONDS).close()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise UsageError(f"--proxy {name}={address}: nothing answers there ({error}): start it first") from error
 
 

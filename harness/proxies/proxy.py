@@ -109,7 +109,8 @@ class Proxy:
                 return answer == GO_ON
 
             try:
-                Connection(client, server, self._protocol.converse(self.route), stop).serve()
+                conversation = self._protocol.converse(self.route)
+                Connection(client, server, conversation, stop, lambda: owner is None or owner.gone).serve()
             except ValueError as error:
                 self._misunderstood(error, owner)
         for point in dropped:

@@ -146,7 +146,7 @@ class Supervisor:
                 self.before_restart()
                 self._launch()
                 continue
-            newest = self.incarnations[-1]
+            newest, pause = self.incarnations[-1], 0.0
             if newest.code == 0 and self.complete():
                 return JobOutcome(finished=True)
             if not newest.planned:
@@ -155,12 +155,11 @@ class Supervisor:
                 strikes = (0 if moved else strikes) + (0 if excused else 1)
                 if strikes > RESTARTS:
                     return self._give_up(newest)
-                threading.Event().wait(self.back_off[strikes - 1] if strikes and self.progress.fired else 0.0)
+                pause = self.back_off[strikes - 1] if strikes and self.progress.fired else 0.0
             committed, consequences = self.progress.committed_batches(), self.progress.consequences()
             self._wait_until_actions_are_done()
             self.before_restart()
-            if newest.planned and newest.restart_after:
-                threading.Event().wait(newest.restart_after)
+            threading.Event().wait(newest.restart_after if newest.planned else pause)
             self._launch()
 
     def driver_of(self, process: str | None) -> Incarnation:

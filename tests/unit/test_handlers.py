@@ -350,6 +350,7 @@ def test_a_class_that_the_sinks_own_modules_define_states_a_fact(tmp_path: Path)
         ("redis.exceptions.NoScriptError", True),
         ("redis.exceptions.ExecAbortError", True),
         ("psycopg.errors.ConnectionTimeout", True),
+        ("elasticsearch.ConnectionTimeout", False),
         ("psycopg_pool.PoolTimeout", True),
         ("socket.gaierror", True),
         ("redis.exceptions.ConnectionError", False),

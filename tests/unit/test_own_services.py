@@ -28,7 +28,8 @@ def test_a_service_has_a_name_and_an_address() -> None:
     ("text", "words"),
     [
         ("localhost:8080", "names no service"),
-        ("a b=localhost:8080", "names no service"),
+        ("a b=localhost:8080", "'a b' is no name"),
+        ("=localhost:8080", "names no service"),
         ("postgres=localhost:5432", "a service of onceproof's own"),
         ("api=localhost", "'localhost' is no address"),
         ("api=:80", "':80' is no address"),
