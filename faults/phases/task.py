@@ -92,25 +92,29 @@ _WORKERS = "org.apache.spark.api.python.PythonWorkerFactory"
 
 _THREAD = "java.lang.Thread.currentThread()"
 _OWN_WRITER = f'linked("onceproof.writer", {_THREAD}) == $0'
-_COMMITS: tuple[tuple[str, str | None], ...] = (("task.commit", "before"), ("task.commit", "after"))
+Points = tuple[tuple[str, str | None], ...]
+_COMMITS: Points = (("task.commit", "before"), ("task.commit", "after"))
 
 
-def _depth(at: Literal["ENTRY", "EXIT"], change: str, variant: str) -> Rule:
-    """Keeps count of the calls of the writer's commit that a thread is in."""
+_ABORTS: Points = (("task.abort", "before"), ("task.abort", "after"))
+
+
+def _depth(at: Literal["ENTRY", "EXIT"], change: str, variant: str, method: str, counter: str, serves: Points) -> Rule:
+    """Keeps count of the calls of a method of the writer's that a thread is in."""
     return Rule(
         phase=None,
         edge=None,
         side="executor",
-        spot=Spot(_WRITER, "commit()", at, interface=True),
+        spot=Spot(_WRITER, method, at, interface=True),
         fields={},
         when=_OWN_WRITER,
         variant=variant,
-        silent=f"{change}Counter({_THREAD})",
-        serves=_COMMITS,
+        silent=f"{change}Counter({counter})",
+        serves=serves,
     )
 
 
-def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], deeper: str, outermost: str) -> Rule:
+def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], depth: int) -> Rule:
     """An abort that calls the one it overrides is one abort: a counter of the writer follows how deep it is in one."""
     return Rule(
         phase="task.abort",
@@ -118,8 +122,8 @@ def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], deepe
         side="executor",
         spot=Spot(_WRITER, "abort()", at, interface=True),
         fields=IDENTITY,
-        bind=(deeper, CURRENT),
-        when=f"{outermost} && {STREAMING} && {_OWN_WRITER}",
+        bind=(CURRENT,),
+        when=f"{STREAMING} && {_OWN_WRITER} && readCounter($0) == {depth}",
     )
 
 
@@ -142,7 +146,7 @@ RULES = (
         fields={},
         variant="writer of a streaming batch",
         silent=f'link("onceproof.writer", {_THREAD}, $!); deleteCounter({_THREAD})',
-        serves=(*_COMMITS, ("task.row", "before"), ("task.abort", "before"), ("task.abort", "after")),
+        serves=(*_COMMITS, *_ABORTS, ("task.row", "before")),
     ),
     Rule(
         phase="task.open",
@@ -162,7 +166,7 @@ RULES = (
         bind=("n:int = incrementCounter($0)", CURRENT),
         when=f'({{rows}}) && linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {STREAMING}',
     ),
-    _depth("ENTRY", "increment", "commit of a writer begins"),
+    _depth("ENTRY", "increment", "commit of a writer begins", "commit()", _THREAD, _COMMITS),
     Rule(
         phase="task.commit",
         edge="before",
@@ -172,7 +176,7 @@ RULES = (
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 1",
     ),
-    _depth("EXIT", "decrement", "commit of a writer ends"),
+    _depth("EXIT", "decrement", "commit of a writer ends", "commit()", _THREAD, _COMMITS),
     Rule(
         phase="task.commit",
         edge="after",
@@ -182,8 +186,10 @@ RULES = (
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 0",
     ),
-    _abort("before", "ENTRY", "n:int = incrementCounter($0)", "n == 1"),
-    _abort("after", "EXIT", "n:int = decrementCounter($0)", "n == 0"),
+    _depth("ENTRY", "increment", "abort of a writer begins", "abort()", "$0", _ABORTS),
+    _abort("before", "ENTRY", 1),
+    _depth("EXIT", "decrement", "abort of a writer ends", "abort()", "$0", _ABORTS),
+    _abort("after", "EXIT", 0),
     Rule(
         phase="task.worker",
         edge=None,

@@ -203,7 +203,7 @@ def line_of(text: str) -> int:
 SIDES: tuple[Side, ...] = ("driver", "executor")
 
 
-def script_for(side: Side, phases: Collection[str], injector: Injector, gate: Path | None = None) -> str:
+def script_for(side: Side, phases: Collection[str | tuple[str, str]], injector: Injector, gate: Path | None = None) -> str:
     """The rules of one side, for this Spark and this injector."""
     return rules(
         phases,
@@ -269,7 +269,9 @@ class JobDirectory:
             rows = "\n".join(f'{{"id": {number * ROWS + row}}}' for row in range(ROWS))
             (self.root / "in" / f"{number:02}.json").write_text(rows)
 
-    def start(self, kind: str, injector: Injector, phases: tuple[str, ...] = (), lines: bool = False) -> Driver:
+    def start(
+        self, kind: str, injector: Injector, phases: Collection[str | tuple[str, str]] = (), lines: bool = False
+    ) -> Driver:
         scripts = []
         for side in SIDES:
             text = script_for(side, phases, injector)
@@ -576,6 +578,14 @@ def test_fail_in_the_jvm_is_seen_by_the_engine(start: Start, journal: Journal) -
         assert injector.status()[0].confirmed
     assert "java.lang.RuntimeException: injected by onceproof at batch.commit:before" in driver.log()
     assert journal.points("batch.commit")[-1]["batch"] == 1
+
+
+def test_the_end_of_a_tasks_abort_is_reported_also_where_its_beginning_is_not(start: Start, journal: Journal) -> None:
+    plan = parse("task.commit:before[batch=0, partition=0] -> fail")
+    with Injector(plan, Killer(), journal.record) as injector:
+        points = (("task.commit", "before"), ("task.abort", "after"))
+        assert start("noop", injector, points).process.wait(90) == 1
+    assert {point["edge"] for point in journal.points("task.abort")} == {"after"}
 
 
 @pytest.mark.parametrize("kind", ["noop", long("overrides")])
