@@ -38,7 +38,8 @@ def write_batch(df, batch_id, target):
 def read(target):
     return [json.loads(line) for file in Path(target.directory).iterdir() for line in file.read_text().splitlines()]
 """
-"""Appends, in one line of code: a fault at that line comes before the rows, one behind it duplicates them."""
+"""Appends, in one line of code: a fault at that line comes before the rows, one behind it duplicates them, and so does
+a driver that comes back to it."""
 
 
 def samples(document: str) -> list[str]:
@@ -83,8 +84,9 @@ def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_pa
     certificate = certify(session, Request(str(sink), workload=SMALL), tmp_path / "sweep", wanted)
     printed = valid(certificate_as_json(certificate), "certificate")
     assert json.loads((tmp_path / "sweep" / CERTIFICATE).read_text()) == printed
-    assert printed["coverage"] == {"points": 2, "run": 2, "landed": 2}
-    assert [point["verdict"] for point in printed["points"]] == ["pass", "pass"]
+    assert printed["coverage"] == {"points": 4, "run": 4, "landed": 4}
+    verdicts = {re.findall(r"-> (\w+)", point["plan"])[0]: point["verdict"] for point in printed["points"]}
+    assert verdicts == {"stop": "pass", "pause": "fail", "kill": "pass", "fail": "pass"}
     for point in [printed["reference"], *printed["points"]]:
         stored = valid(json.loads(Path(point["run_directory"], TRIAL).read_text()), "trial")
         assert {name: stored[name] for name in ("verdict", "reason", "anomalies")} == {
