@@ -203,7 +203,9 @@ def line_of(text: str) -> int:
 SIDES: tuple[Side, ...] = ("driver", "executor")
 
 
-def script_for(side: Side, phases: Collection[str | tuple[str, str]], injector: Injector, gate: Path | None = None) -> str:
+def script_for(
+    side: Side, phases: Collection[str | tuple[str, str]], injector: Injector, gate: Path | None = None
+) -> str:
     """The rules of one side, for this Spark and this injector."""
     return rules(
         phases,
