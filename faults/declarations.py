@@ -137,8 +137,8 @@ class ActionSpec:
 
     With ``until POINT``, or if it ``lets_go``, the action has two parts: ``act`` while the thread is stopped, then
     the thread goes on, and ``end`` at that point, or at once; ``longest`` names the argument that limits how long the
-    point is waited for. ``runs_on``: what it ends may get further than the point
-    before it is dead, so that what is required is that of its last report.
+    point is waited for. ``runs_on``: what it ends may get further than the point before it is dead, so that what is
+    required is that of its last report.
 
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
     ``takes_broker_away``: on these targets clients lose a broker for a while.

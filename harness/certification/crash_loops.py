@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from ...faults import Fault, Plan, format_action
-from .points import KILL, Question, SweepPoint, of_one_task, selector
+from ...faults import format_action
+from .points import KILL, Question, SweepPoint, in_a_row, of_one_task, selector
 from .roles import MIDDLE
 from .steps import shown
 from .trace import Step, executed
@@ -27,6 +26,5 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
     seen = executed(question.trace, batch)
     for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
-            at = of_one_task(selector(step, batch))
-            plan = Plan(tuple(Fault(replace(at, nth=nth), (KILL,)) for nth in range(1, CRASHES + 1)))
+            plan = in_a_row(of_one_task(selector(step, batch)), KILL, CRASHES)
             yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)

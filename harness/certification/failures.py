@@ -6,10 +6,9 @@ A run without errors has none of these steps, so that no trace shows them: they 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...faults import Fault, Plan, format_action
-from .points import FAIL, KILL, Question, SweepPoint, of_one_task, selector
+from .points import FAIL, KILL, Question, SweepPoint, in_a_row, of_one_task, selector
 from .roles import MIDDLE
 from .steps import shown
 from .trace import Executed, Step, executed
@@ -33,8 +32,7 @@ def failures(question: Question) -> Iterator[SweepPoint]:
         (Step("task.run", "after", stage), ATTEMPTS),
     ):
         if step in seen.steps:
-            at = of_one_task(selector(step, batch))
-            plan = Plan(tuple(Fault(replace(at, nth=nth), (FAIL,)) for nth in range(1, times + 1)))
+            plan = in_a_row(of_one_task(selector(step, batch)), FAIL, times)
             detail = f"{times} times in a row"
             yield SweepPoint(shown(step, seen), format_action(FAIL), MIDDLE, batch, plan, detail)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.handlers import says_undone
 from .callers import Callers, callers_by_line, caught
-from .points import FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, selector
+from .points import FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, line_at, selector
 from .steps import shown
 from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
@@ -118,8 +118,7 @@ def line_point(
     detail: str = "in the replay",
 ) -> SweepPoint:
     """The nth of ``count`` executions of a line; ``detail`` says what the fault ``before`` it leads to."""
-    point = Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth)
-    faults = (*([before] if before else []), Fault(point, (action,)))
+    faults = (*([before] if before else []), Fault(line_at(line, batch, nth), (action,)))
     details = [*([detail] if before else []), *([] if count == 1 else [_ordinal(nth, count)])]
     return SweepPoint(line, format_action(action), role, batch, Plan(faults), ", ".join(details))
 

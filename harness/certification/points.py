@@ -144,6 +144,16 @@ def selector(step: Step, batch: int, nth: int | None = None) -> Point:
     return Point(step.phase, step.edge, where, nth)  # type: ignore[arg-type]
 
 
+def line_at(line: Line, batch: int, nth: int) -> Point:
+    """The point of a plan that stands for the nth execution of a line in a batch."""
+    return Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth)
+
+
+def in_a_row(at: Point, action: Action, times: int) -> Plan:
+    """The same at the first ``times`` reports of a point."""
+    return Plan(tuple(Fault(replace(at, nth=nth), (action,)) for nth in range(1, times + 1)))
+
+
 def of_one_task(at: Point) -> Point:
     """A task's step in one of the tasks: the next report is that of its next attempt or run, not of another task."""
     return replace(at, where={**at.where, "partition": 0}) if "stage" in at.where else at

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...faults import Fault, Plan, Point, format_action
-from .points import STOP, Question, SweepPoint, of_one_task, selector
+from .points import STOP, Question, SweepPoint, line_at, of_one_task, selector
 from .roles import MIDDLE
 from .steps import shown
-from .trace import WORKER, Line, Step, executed, executions, line_of
+from .trace import Line, Step, driver_lines, executed
 
 
 def stops(question: Question) -> Iterator[SweepPoint]:
@@ -21,10 +21,10 @@ def stops(question: Question) -> Iterator[SweepPoint]:
     for step in (Step("sink.write", "before"), Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
             yield _point(shown(step, seen), of_one_task(selector(step, batch)), batch)
-    lines = [line_of(one) for one in executions(question.trace, batch) if one.get("role") != WORKER]
+    lines = driver_lines(question.trace, batch)
     ends = [(lines[0], 1), (lines[-1], lines.count(lines[-1]))] if lines else []
     for line, nth in dict.fromkeys(ends):
-        yield _point(line, Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth), batch)
+        yield _point(line, line_at(line, batch, nth), batch)
 
 
 def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:

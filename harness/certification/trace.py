@@ -137,6 +137,11 @@ def around(fault: str, journal: Sequence[Event]) -> tuple[Sequence[Event], Seque
     return journal[:place], journal[place:]
 
 
+def driver_lines(trace: Sequence[Event], batch: int) -> list[Line]:
+    """The lines that the driver's Python executed of a batch, one after the other."""
+    return [line_of(event) for event in executions(trace, batch) if event.get("role") != WORKER]
+
+
 def lines_in(trace: Sequence[Event]) -> frozenset[Line]:
     """The lines of the sink's code that were executed in any batch."""
     return frozenset(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...faults import Action, Fault, Plan, Point, format_action
-from .points import Question, SweepPoint, selector
+from .points import Question, SweepPoint, line_at, selector
 from .roles import MIDDLE
 from .steps import shown
-from .trace import WORKER, Line, Step, executed, executions, line_of
+from .trace import Line, Step, driver_lines, executed
 
 AT_MOST = 6
 """Lines; of more, those that lie evenly between the first and the last."""
@@ -31,10 +31,9 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     for step in (Step("sink.write", "before"), Step("sink.commit", "before")):
         if step in seen.steps:
             yield _point(shown(step, seen), selector(step, batch), batch)
-    reports = [one for one in executions(question.trace, batch) if one.get("role") != WORKER]
-    lines = [line for line in dict.fromkeys(map(line_of, reports)) if question.code.acts(line)]
+    lines = [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]
     for line in _evenly(lines):
-        yield _point(line, Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, 1), batch)
+        yield _point(line, line_at(line, batch, 1), batch)
 
 
 def _evenly(lines: list[Line]) -> list[Line]:

@@ -33,7 +33,7 @@ def _checked(text: str, address: str) -> Address:
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal() or int(port) not in PORTS:
         raise UsageError(f"--proxy {text}: {address!r} is no address: write HOST:PORT, such as 127.0.0.1:8080")
-    return host.strip("[]"), int(port)
+    return address_of(address)
 
 
 def check_reachable(services: Mapping[str, str]) -> None:
