@@ -154,16 +154,12 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:
     """A second crash before each effect that only the replay has."""
-    runs = runs_of(question.replay, batch)
-    if len(runs) < 2:
-        return
-    crash = crash_in(batch)
-    killed = family.of_batch(question.replay, batch, runs[:1])
-    known = {one.signature for one in (*family.of_batch(question.trace, batch), *killed)}
-    for effect in family.of_batch(question.replay, batch, runs[:2])[len(killed) :]:
+    *first, again = _first_runs_and_replay(question, family, batch)
+    known = {effect.signature for run in first for effect in run}
+    for effect in again:
         if effect.signature not in known:
             known.add(effect.signature)
-            yield _point(effect, "before", KILL, role, batch, crash)
+            yield _point(effect, "before", KILL, role, batch, crash_in(batch))
 
 
 def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]:
@@ -171,19 +167,26 @@ def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]
     lies behind one that only the replay has, or where the replay leaves one out."""
     found: dict[Pair, list[tuple[str, Effect]]] = {}
     for role, batch in question.roles.items():
-        runs = runs_of(question.replay, batch)
-        if len(runs) < 2:
-            continue
-        killed = family.of_batch(question.replay, batch, runs[:1])
-        first = family.of_batch(question.trace, batch)
-        known = {pair for pair, _ in (*_pairs(first), *_pairs(killed))}
-        signatures = {one.signature for one in (*first, *killed)}
-        for pair, effect in _pairs(family.of_batch(question.replay, batch, runs[:2])[len(killed) :]):
+        *first, again = _first_runs_and_replay(question, family, batch)
+        known = {pair for run in first for pair, _ in _pairs(run)}
+        signatures = {effect.signature for run in first for effect in run}
+        for pair, effect in _pairs(again):
             if pair not in known and effect.signature in signatures:  # a new one is struck in each role anyway
                 found.setdefault(pair, []).append((role, effect))
     for turn, places in enumerate(found.values()):
         role, effect = places[turn % len(places)]
         yield _point(effect, "before", KILL, role, question.roles[role], crash_in(question.roles[role]))
+
+
+def _first_runs_and_replay(question: Question, family: Family, batch: int) -> list[Sequence[Effect]]:
+    """The effects of a batch in the reference, in the run that was killed, and in its replay, which count on from the
+    killed run's; none of them where no replay was traced."""
+    runs = runs_of(question.replay, batch)
+    if len(runs) < 2:
+        return [(), (), ()]
+    killed = family.of_batch(question.replay, batch, runs[:1])
+    both = family.of_batch(question.replay, batch, runs[:2])
+    return [family.of_batch(question.trace, batch), killed, both[len(killed) :]]
 
 
 def _pairs(found: Sequence[Effect]) -> Iterator[tuple[Pair, Effect]]:
