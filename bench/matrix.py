@@ -38,8 +38,8 @@ STANDARD = "standard"
 COMMIT = "commit"
 """The file in a sink's directory that has the commit at which the sink was certified."""
 
-KEPT = Path(__file__).with_name("matrix.json")
-PAGE = Path(__file__).parents[1] / "docs" / "matrix.md"
+KEPT = Path(__file__).resolve().with_name("matrix.json")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "matrix.md"
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,15 @@ def page_of(kept: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def commit_of(directory: Path) -> str:
-    """The checkout's commit, short; with a + if files differ from it."""
-    described = ["git", "-C", str(directory), "describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=7"]
-    return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
+    """The checkout's commit, short; with a + if files differ from it, besides those that are written here."""
+    described = _git(directory, "describe", "--always", "--exclude=*", "--abbrev=7")
+    others = (f":!{KEPT}", f":!{PAGE}")
+    return described + ("+" if _git(directory, "status", "--porcelain", "-uno", "--", ":/", *others) else "")
+
+
+def _git(directory: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(directory), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _certified(sessions: Sessions, path: Path, broken: bool, directory: Path, profile: str, commit: str) -> Certificate:

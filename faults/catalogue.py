@@ -105,7 +105,7 @@ def required_steps(shape: SinkShape) -> frozenset[tuple[str, Edge | None]]:
     of which nothing is known only what every sink has is required; ``task.row`` depends on the number of rows.
     """
     steps: set[tuple[str, Edge | None]] = {
-        (phase.name, edge) for phase in PHASES if phase.sinks == "every" for edge in phase.edges
+        (phase.name, edge) for phase in PHASES if phase.sinks == "every" and not phase.place for edge in phase.edges
     }
     if shape.v2:
         steps |= {(name, edge) for name in ("task.commit", "sink.commit") for edge in phase_named(name).edges}
@@ -152,8 +152,7 @@ def render_actions() -> list[dict[str, Any]]:
 
 def example_of(phase: Phase) -> str:
     """How a point of ``phase`` is written."""
-    if phase.name == "line":
-        return "line[my_sink.py:42][batch=1]"
     samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit", "kind": "kind=COMMIT", "op": "op=rename"}
     chosen = [samples[parameter.name] for parameter in phase.selectors if parameter.name in samples]
-    return f"{phase.name}:{phase.edges[-1]}" + (f"[{', '.join(chosen)}]" if chosen else "")
+    edge = f":{phase.edges[-1]}" if phase.edges else ""
+    return phase.example + edge + (f"[{', '.join(chosen)}]" if chosen else "")

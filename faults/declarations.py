@@ -62,12 +62,13 @@ class Parameter:
     """A selector of a phase (``batch=1``) or an argument of an action (``after=2s``).
 
     ``kind`` says how its value is written: a whole number of at least ``minimum``, text (bare or quoted; one of
-    ``choices`` if there are any), a duration (``300ms``, ``2s``, ``1.5s``, ``2m``; in seconds as a float once read),
-    the dotted name of a Python class, or ``true`` or ``false``. ``default`` holds where it is left out. An argument may
-    be given only where a thread of ``stopped_in`` is stopped; ``elsewhere`` ends the sentence that refuses it ("...,
-    where ..."). ``choices_in`` has all the values that it takes in processes of a kind. It may be given only with
-    one of ``targets``, if there are any, and only if ``until`` follows where it goes ``with_until``; ``needs_files``:
-    changes of files have to be reported for it.
+    ``choices`` if there are any, and as a whole what the regular expression ``pattern`` says), a duration (``300ms``,
+    ``2s``, ``1.5s``, ``2m``; in seconds as a float once read), the dotted name of a Python class, or ``true`` or
+    ``false``. ``default`` holds where it is left out. An argument may be given only where a thread of ``stopped_in`` is
+    stopped; ``elsewhere`` ends the sentence that refuses it ("..., where ..."). ``choices_in`` has all the values that
+    it takes in processes of a kind. It may be given only with one of ``targets``, if there are any, and only if
+    ``until`` follows where it goes ``with_until``; ``needs_files``: changes of files have to be reported for it;
+    ``without_edge``: only at a point that has none.
     """
 
     name: str
@@ -83,17 +84,33 @@ class Parameter:
     targets: tuple[str, ...] = ()
     with_until: bool = False
     needs_files: bool = False
+    pattern: str = ""
+    without_edge: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a phase names in brackets behind its name: ``my_sink.py:42`` of ``line[my_sink.py:42]``.
+
+    ``selectors`` are the names of what is written there, with ``separator`` in between; ``meaning`` says what that is.
+    """
+
+    selectors: tuple[str, ...]
+    meaning: str
+    sample: str
+    separator: str = ":"
 
 
 @dataclass(frozen=True)
 class Phase:
     """A named step of the commit protocol.
 
-    ``edges`` is empty for a line. ``selectors`` are in the order in which they are printed. ``two_phase`` is the step's
-    name in the words of two-phase commit, ``source`` the class and method whose call it is. ``step`` orders the
-    catalogue along the protocol. ``executions`` have it, except for the edges that they ``lack``. ``serves_worker``: a
-    Python worker serves the task that is parked here, if the sink has Python code in its tasks. ``sweep`` are the
-    actions by which a certification strikes here.
+    ``edges`` is empty for a line. ``selectors`` are in the order in which they are printed; those of its ``place``, if
+    it has one, come first and are written in brackets of their own. ``two_phase`` is the step's name in the words of
+    two-phase commit, ``source`` the class and method whose call it is. ``step`` orders the catalogue along the
+    protocol. ``executions`` have it, except for the edges that they ``lack``. ``serves_worker``: a Python worker serves
+    the task that is parked here, if the sink has Python code in its tasks. ``sweep`` are the actions by which a
+    certification strikes here.
     """
 
     name: str
@@ -109,6 +126,12 @@ class Phase:
     sweep: tuple[Action, ...] = ()
     executions: tuple[Execution, ...] = OF_BATCHES
     lack: tuple[tuple[Execution, Edge], ...] = ()
+    place: Place | None = None
+
+    @property
+    def example(self) -> str:
+        """The phase as it is written, with its place if it has one."""
+        return f"{self.name}[{self.place.sample}]" if self.place else self.name
 
     def edges_in(self, execution: Execution) -> tuple[Edge, ...]:
         """Those that a query which Spark runs so goes through."""

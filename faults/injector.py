@@ -290,7 +290,20 @@ class Injector:
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
         ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``: of a ``drop`` at a connection."""
-        kept = ("role", "error", "phase", "file", "line", "outside", "service", "kind", "edge", "op", "path")
+        kept = (
+            "role",
+            "error",
+            "phase",
+            "file",
+            "line",
+            "function",
+            "outside",
+            "service",
+            "kind",
+            "edge",
+            "op",
+            "path",
+        )
         shown = {name: value for name, value in fields.items() if name in kept}
         with self._lock:
             self._record(event, {**shown, "process": process_of(fields)})
@@ -556,4 +569,6 @@ def _place(step: _Step) -> str:
     point = step.scene.point
     if point.get("phase") == "file":
         return f"{point.get('op')} of {point.get('path')}, {point.get('edge')} it was done,"
+    if point.get("phase") == "call":
+        return f"the call of {point.get('function')}"
     return f"line {point.get('file')}:{point.get('line')}"

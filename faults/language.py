@@ -21,7 +21,7 @@ from typing import TypeVar
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedToken
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
-from .catalogue import ACTIONS, PHASES, action_named, example_of, phase_named
+from .catalogue import ACTIONS, PHASES, action_named, example_of
 from .declarations import ActionSpec, Parameter, Phase
 from .errors import PlanError, Span, listed, nearest
 from .printing import format_action, format_fault, format_plan, format_point
@@ -78,7 +78,8 @@ def parse_located(text: str) -> LocatedPlan:
 @cache
 def _grammar() -> Lark:
     grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    placed = "|".join(phase.name for phase in PHASES if phase.place)
+    return Lark(grammar.replace("PHASES", placed), parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
 def _error(text: str, message: str, span: Span) -> PlanError:
@@ -136,35 +137,31 @@ class _Reader:
 
     def point(self, tree: Tree[Token], path: Path) -> Point:
         self.spans[path] = _span(tree)
-        if tree.data == "line":
-            phase, edge, where = phase_named("line"), None, self.place(_trees(tree, "place")[0], path)
-        else:
-            phase, edge = self.step(_trees(tree, "step")[0], path)
-            where = {}
+        placed = tree.data == "placed"
+        phase, edge = self.step(_words(tree if placed else _trees(tree, "step")[0]), path)
+        where = self.place(_trees(tree, "place")[0], phase, path) if placed else {}
         for selectors in _trees(tree, "selectors"):
             self.selectors(selectors, phase, where, path)
         self.demand(phase, where, path)
         counts = [child for child in tree.children if isinstance(child, Token) and child.type == "COUNT"]
         return Point(phase.name, edge, _ordered(phase, where), self.count(counts[0], path) if counts else None)
 
-    def step(self, tree: Tree[Token], path: Path) -> tuple[Phase, Edge | None]:
-        name, *edges = [self.written(child) for child in tree.children]
+    def step(self, words: Sequence[Token], path: Path) -> tuple[Phase, Edge | None]:
+        name, *edges = map(self.written, words)
         self.spans[*path, "phase"] = name.span
         phase = next((phase for phase in PHASES if phase.name == name.text), None)
         if phase is None:
             raise self.error(f"no phase is called {name.text}: {_near_phase(name.text)}", name.span)
-        if phase.name == "line":
-            raise self.error(f"line needs the file and the number of the line: {example_of(phase)}", name.span)
         if not edges:
             return phase, self.only_edge(phase, name.span)
         self.spans[*path, "edge"] = edges[0].span
         return phase, self.edge(phase, edges[0])
 
-    def only_edge(self, phase: Phase, span: Span) -> Edge:
+    def only_edge(self, phase: Phase, span: Span) -> Edge | None:
         if len(phase.edges) > 1:
-            written = [f"{phase.name}:{edge}" for edge in phase.edges]
+            written = [f"{phase.example}:{edge}" for edge in phase.edges]
             raise self.error(f"{phase.name} needs an edge: {listed(written)}", span)
-        return phase.edges[0]
+        return phase.edges[0] if phase.edges else None
 
     def edge(self, phase: Phase, written: _Written) -> Edge:
         for edge in phase.edges:
@@ -172,22 +169,23 @@ class _Reader:
                 return edge
         raise self.error(f"{phase.name} has no edge {written.text}: {nearest(written.text, phase.edges)}", written.span)
 
-    def place(self, tree: Tree[Token], path: Path) -> dict[str, Value]:
+    def place(self, tree: Tree[Token], phase: Phase, path: Path) -> dict[str, Value]:
         """File and line of ``line[my_sink.py:42]``."""
-        span = _span(tree)
-        self.spans[*path, "where", "file"] = self.spans[*path, "where", "line"] = span
-        parts = [self.written(child) for child in tree.children]
-        file, colon, number = parts[0].text.rpartition(":")
-        if len(parts) == 2:
-            file, colon, number = parts[0].text, ":", parts[1].text
-        if not (file and colon and number):
-            raise self.error("line needs a file and a number, as in line[my_sink.py:42]", span)
-        parameter = _named(phase_named("line").selectors, "line")
-        line = self.checked(_Written(number, False, span), lambda: read_value(parameter, number, quoted=False))
-        return {"file": file, "line": line}
+        assert phase.place is not None
+        span, names = _span(tree), phase.place.selectors
+        self.spans.update({(*path, "where", name): span for name in names})
+        written = [self.written(child).text for child in tree.children]
+        texts = written if len(written) > 1 else written[0].rsplit(phase.place.separator, len(names) - 1)
+        if len(texts) != len(names) or not all(texts):
+            raise self.error(f"{phase.name} needs {phase.place.meaning}, as in {phase.example}", span)
+        return {
+            name: self.value(_named(phase.selectors, name), _Written(text, False, span))
+            for name, text in zip(names, texts, strict=True)
+        }
 
     def selectors(self, tree: Tree[Token], phase: Phase, where: dict[str, Value], path: Path) -> None:
-        valid = [selector.name for selector in phase.selectors if not (phase.name == "line" and selector.required)]
+        placed = phase.place.selectors if phase.place else ()
+        valid = [selector.name for selector in phase.selectors if selector.name not in placed]
         for pair in _trees(tree, "pair"):
             key, value = (self.written(child) for child in pair.children)
             if key.text not in valid:
@@ -264,7 +262,7 @@ class _Reader:
         return written.text
 
     def until(self, tree: Tree[Token], spec: ActionSpec, path: Path) -> Point | None:
-        points = [child for child in tree.children if isinstance(child, Tree) and child.data in ("point", "line")]
+        points = [child for child in tree.children if isinstance(child, Tree) and child.data in ("point", "placed")]
         if not points:
             return None
         if not spec.takes_until:
@@ -308,6 +306,11 @@ class _Reader:
 
 def _trees(tree: Tree[Token], data: str) -> list[Tree[Token]]:
     return [child for child in tree.children if isinstance(child, Tree) and child.data == data]
+
+
+def _words(tree: Tree[Token]) -> list[Token]:
+    """Those of a point: its phase and its edge."""
+    return [child for child in tree.children if isinstance(child, Token) and child.type != "COUNT"]
 
 
 def _point_in(tree: Tree[Token]) -> Tree[Token]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..plans import Action, Fault, Moment, Plan, Point
 from .catalogue import ACTIONS, PHASES
-from .values import print_duration, print_file, print_value
+from .values import print_duration, print_place, print_value
 
 
 def format_plan(plan: Plan) -> str:
@@ -32,11 +32,11 @@ def format_point(point: Point) -> str:
     """The canonical text of a point: ``task.commit:before[batch=1, partition=0]#2``."""
     phase = next((phase for phase in PHASES if phase.name == point.phase), None)
     where = dict(point.where)
-    if point.phase == "line":
-        name = f"line[{print_file(str(where.pop('file', '')))}:{where.pop('line', '')}]"
-    else:
-        edge = point.edge or (phase.edges[0] if phase and len(phase.edges) == 1 else None)
-        name = f"{point.phase}:{edge}" if edge else point.phase
+    place = phase.place if phase else None
+    parts = [str(where.pop(name, "")) for name in place.selectors] if place else []
+    name = point.phase + (f"[{place.separator.join([print_place(parts[0]), *parts[1:]])}]" if place else "")
+    edge = point.edge or (phase.edges[0] if phase and len(phase.edges) == 1 else None)
+    name += f":{edge}" if edge else ""
     order = [selector.name for selector in phase.selectors] if phase else []
     keys = sorted(where, key=lambda key: order.index(key) if key in order else len(order))
     selectors = ", ".join(f"{key}={print_value(where[key])}" for key in keys)

@@ -10,8 +10,11 @@ from typing import Any
 NUMBERS = frozenset({"batch", "partition", "stage", "attempt", "task", "row", "line", "pid"})
 """Fields that are whole numbers."""
 
-EFFECTS = frozenset({"request", "file"})
-"""Phases that are reported from outside of the process: it is not known which batch the process works for."""
+OF_PYTHON = frozenset({"line", "call"})
+"""Phases of the job's Python code, which are points inside batches and before the query starts only."""
+
+WITHOUT_BATCH = frozenset({"request", "file", "jvm"})
+"""Phases whose reports do not say which batch the process works for."""
 
 STREAM_THREAD = re.compile(r"\[id = ([0-9a-f-]{36}), runId = ([0-9a-f-]{36})\]")
 """The name of a query's thread (StreamExecution.prettyIdString): ``... for NAME [id = .., runId = ..]``."""
@@ -92,7 +95,7 @@ class Stages:
 
 
 def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None = None) -> dict[str, Any] | None:
-    """The point of a report; None for a line between two batches, which is no point."""
+    """The point of a report; None for Python code between two batches, which is no point."""
     point = dict(fields)
     driver = point.pop("driver", "")
     point["process"] = process_of(point)
@@ -108,10 +111,10 @@ def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None 
         point["stage_id"] = point.pop("stage")
         point["stage"] = (stages or Stages()).number(point)
     batches.note(driver, point)
-    if point.get("phase") == "line":
+    if point.get("phase") in OF_PYTHON:
         when = batches.when(driver)
         return {**when, **point} if when else None
-    if point.get("phase") in EFFECTS:
+    if point.get("phase") in WITHOUT_BATCH:
         return {**batches.when(driver), **point}
     return point
 

@@ -22,6 +22,9 @@ Files = Literal["none", "but the engine's", "all"]
 Line = tuple[str, int]
 """A file, relative to the sink's directory, and the number of a line of it."""
 
+Method = tuple[str, str]
+"""The full name of a class of a JVM, and the name of a method of it."""
+
 SPARK_TARGETS = ("executor", "worker", "node")
 """Targets whose tasks Spark attempts again."""
 
@@ -40,7 +43,8 @@ class ResolvedPlan:
     ``driver_points``, ``executor_points`` and ``broker_points`` are the points that have to be reported from each kind
     of process; those of the driver include the ones that always are. On ``local[n]`` the executor's rules fire in the
     driver's JVM. ``lines`` are the lines that have to be reported: of the sink's file and the modules of its directory,
-    which ``plan`` names by their path relative to that directory. ``rows`` are the row numbers of ``task.row``.
+    which ``plan`` names by their path relative to that directory. ``calls`` are the Python functions that it names,
+    ``methods`` those of the driver's JVM, ``rows`` the row numbers of ``task.row``.
     ``proxied`` are the services of targets to which the job has to speak by a proxy. ``files`` says whether changes of
     files have to be reported: of all, or but for what the engine itself writes to the checkpoint; ``unsynced``, whether
     it has to be known what of them is not synced.
@@ -54,6 +58,8 @@ class ResolvedPlan:
     broker_points: frozenset[PhasePoint]
     rows: frozenset[int]
     lines: frozenset[Line]
+    calls: frozenset[str] = frozenset()
+    methods: frozenset[Method] = frozenset()
     proxied: frozenset[str] = frozenset()
     files: Files = "none"
     unsynced: bool = False
@@ -128,6 +134,10 @@ def resolve(
         broker_points=_named_in("broker", points),
         rows=frozenset(rows | (TRACED_ROWS if trace else set())),
         lines=frozenset(lines),
+        calls=frozenset(str(point.where["function"]) for point in points if point.phase == "call"),
+        methods=frozenset(
+            (str(point.where["class"]), str(point.where["method"])) for point in points if point.phase == "jvm"
+        ),
         proxied=_proxied(points, shape, trace and proxies),
         files=_files(points, unsynced or (trace and not no_files and shape.writes_files)),
         unsynced=unsynced,
@@ -179,9 +189,9 @@ def _files(points: Iterable[Point], trace: bool) -> Files:
 
 
 def _traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
-    """Every point of ``place`` that the sink has, if all are to be reported."""
-    found = phases_of(shape) if trace else []
-    return frozenset((phase.name, edge) for phase, edges in found for edge in edges if phase.where == place)
+    """Every point of ``place`` that the sink has, if all are to be reported: but for what only a plan can name."""
+    found = [(phase, edges) for phase, edges in phases_of(shape) if phase.where == place and not phase.place]
+    return frozenset((phase.name, edge) for phase, edges in found for edge in edges if trace)
 
 
 def _evidence_of_attempts(plan: Plan) -> frozenset[PhasePoint]:
@@ -303,7 +313,7 @@ def _sink(shape: SinkShape) -> str:
 
 def _phases(shape: SinkShape) -> str:
     """The phases that a sink has, with their edges: ``sink.write:before, sink.write:after, line[my_sink.py:N]``."""
-    written = [f"{phase.name}:{edge}" for phase, edges in phases_of(shape) for edge in edges]
+    written = [f"{phase.name}:{edge}" for phase, edges in phases_of(shape) for edge in edges if not phase.place]
     if has_phase(shape, phase_named("line")):
         files = [file for file, lines in shape.modules.items() if lines][:MODULES_SHOWN] or ["FILE"]
         written += [f"line[{file}:N]" for file in files]
@@ -366,6 +376,9 @@ def _check_arguments(planned: _PlannedAction) -> None:
         given = parameter.name in planned.action.arguments
         if given and planned.phase and planned.phase.where not in parameter.stopped_in:
             message = f"{planned.stopped}, {parameter.elsewhere}: leave {parameter.name} out"
+            raise planned.error(message, "arguments", parameter.name)
+        if given and parameter.without_edge and planned.phase and planned.phase.edges:
+            message = f"{parameter.name} is for a point without edges: {planned.phase.name} has an edge for that"
             raise planned.error(message, "arguments", parameter.name)
         if given and parameter.targets and planned.action.target not in parameter.targets:
             message = f"{parameter.name} of {planned.spec.name} is for {listed(parameter.targets)} only"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lark import Token, UnexpectedToken
 
+from .catalogue import phase_named
 from .errors import Span, listed
 
 OPENING = {"RSQB": ("LSQB", "["), "RPAR": ("LPAR", "(")}
@@ -26,7 +27,6 @@ SYMBOLS = {
     "WITH": "with",
     "AND": "and",
     "HOLD": "hold(POINT)",
-    "PLACE": "a file and the number of a line (my_sink.py:42)",
     "SEMICOLON": ";",
     "$END": "the end of the plan",
 }
@@ -68,10 +68,13 @@ def _read_so_far(error: UnexpectedToken) -> Sequence[object]:
 
 def _expected(accepted: set[str], read: Sequence[object]) -> str:
     last = read[-1].type if read and isinstance(read[-1], Token) else None
-    if last == "LINE":
-        return "the place of the line, as in line[my_sink.py:42]"
+    if last == "PLACED":
+        return f"its place, as in {phase_named(str(read[-1])).example}"
     if accepted & OPENING.keys():
         accepted = accepted - {"EQUAL"}
+    if "PLACE" in accepted:
+        place = phase_named(str(read[-2])).place
+        return f"{place.meaning} ({place.sample})" if place else "a place"
     named = [WORDS.get(last or "", "a phase")] if "WORD" in accepted else []
     return listed(named + [name for terminal, name in SYMBOLS.items() if terminal in accepted])
 

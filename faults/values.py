@@ -17,7 +17,7 @@ LONGEST = 24 * 60 * 60.0
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
 _FACTORS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60)}
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
-_BARE_FILE = re.compile(r"[A-Za-z0-9_.\-/]+")
+_BARE_PLACE = re.compile(r"[\w.\-/$]+")
 
 
 def read_value(parameter: Parameter, text: str, quoted: bool) -> Value:
@@ -36,7 +36,7 @@ def read_value(parameter: Parameter, text: str, quoted: bool) -> Value:
         case "flag":
             return _flag(parameter, text, quoted)
         case "text":
-            return _choice(parameter, text) if parameter.choices else text
+            return _text(parameter, text)
 
 
 def duration(text: str, quoted: bool = False) -> float:
@@ -69,6 +69,12 @@ def _class_name(parameter: Parameter, text: str) -> str:
             f"{parameter.name} takes the dotted name of a class, like psycopg.OperationalError, not {text!r}"
         )
     return text
+
+
+def _text(parameter: Parameter, text: str) -> str:
+    if parameter.pattern and not re.fullmatch(parameter.pattern, text):
+        raise ValueError(f"{parameter.name} is {parameter.meaning}, not {text!r}")
+    return _choice(parameter, text) if parameter.choices else text
 
 
 def _choice(parameter: Parameter, text: str) -> str:
@@ -106,9 +112,9 @@ def print_duration(seconds: float) -> str:
     return f"{exact.normalize():f}s"
 
 
-def print_file(name: str) -> str:
-    """The canonical text of a file's name in ``line[...]``."""
-    return name if _BARE_FILE.fullmatch(name) else quote(name)
+def print_place(name: str) -> str:
+    """The canonical text of what a phase names in brackets: the file of ``line[my_sink.py:42]``."""
+    return name if _BARE_PLACE.fullmatch(name) else quote(name)
 
 
 def quote(text: str) -> str:

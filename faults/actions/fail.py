@@ -24,15 +24,15 @@ def act(action: Action, scene: Scene) -> str:
     if point.get("role") in ("driver", "executor"):
         scene.thread.fail()
         return "the thread throws java.lang.RuntimeException"
-    if point.get("phase") != "line":
+    if not str(point.get("role")).startswith("python"):
         raise InjectionError(
-            f"fail needs a thread of a driver or executor, or a line: none is parked at {point or 'a moment'}"
+            f"fail needs a thread of a driver, an executor or Python: none is parked at {point or 'a moment'}"
         )
     order: dict[str, object] = {name: str(ACTION.value(action, name)) for name in ("error", "message")}
     if ACTION.value(action, "after"):
         order["after"] = True
     scene.thread.fail(order)
-    return f"the line raises {order['error']}"
+    return f"the {point.get('phase')} raises {order['error']}"
 
 
 ACTION = ActionSpec(
@@ -59,6 +59,7 @@ ACTION = ActionSpec(
             "whether the line is executed first, and then reported as failed",
             default=False,
             stopped_in=("python",),
+            without_edge=True,
             elsewhere="where a step has another edge for that",
         ),
     ),

@@ -6,6 +6,12 @@ from ..declarations import Parameter
 
 QUERY = Parameter("query", "text", "id of the streaming query: stable over restarts on one checkpoint")
 BATCH = Parameter("batch", "number", "id of the micro-batch, from 0")
+WHEN = Parameter(
+    "when",
+    "text",
+    "start: before the query starts (attach, transform), instead of inside a batch",
+    choices=("start",),
+)
 STAGE = Parameter("stage", "number", "the nth stage of the batch in which a task begins, from 1", minimum=1)
 PARTITION = Parameter("partition", "number", "number of the task within its stage, from 0 (no Kafka partition)")
 ATTEMPT = Parameter("attempt", "number", "attempt of the task, from 0; a retry has a higher one")

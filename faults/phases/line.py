@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from ..declarations import Parameter, Phase
-from ._selectors import BATCH, QUERY
+from ..declarations import Parameter, Phase, Place
+from ._selectors import BATCH, QUERY, WHEN
 
 FILE = Parameter("file", "text", "the sink's file, or a module of its directory", required=True)
 LINE = Parameter("line", "number", "number of the line, from 1", minimum=1, required=True)
-WHEN = Parameter(
-    "when",
-    "text",
-    "start: before the query starts (attach, transform), instead of inside a batch",
-    choices=("start",),
-)
 
 PHASES = (
     Phase(
@@ -26,5 +20,6 @@ PHASES = (
         two_phase="any step of the sink's own protocol",
         source="the sink's code: foreachBatch's function; a Python data source; what tasks run of it in Python",
         step=100,
+        place=Place(("file", "line"), "a file and a number", "my_sink.py:42"),
     ),
 )

@@ -13,6 +13,7 @@ from functools import cache
 from ...additions import modules_in
 from .. import phases as families
 from ..declarations import ALWAYS_REPORTED
+from ..phases.jvm import rules_of
 from .rule import Injection, Rule, Side, render
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -40,22 +41,25 @@ def rules(
     port: int,
     token: str,
     rows: Collection[int] = (),
+    methods: Collection[tuple[str, str]] = (),
     gate: str | None = None,
     any_sink: bool = True,
 ) -> str:
     """The script for one side; empty if nothing has to be reported there.
 
     ``phases`` are points (name, edge), or names for all their edges; those of other sides are passed over. ``rows`` are
-    the row numbers of task.row. ``gate`` is for brokers: they report only while this file exists. ``any_sink`` False:
-    the sink is foreachBatch, Spark's file sink or a V2 sink, which makes for a quicker start. Raises ValueError for a
-    Spark version whose classes are not known, for a point that no rule reports, and for task.row without rows.
+    the row numbers of task.row, ``methods`` the classes and names of the phase jvm. ``gate`` is for brokers: they
+    report only while this file exists. ``any_sink`` False: the sink is foreachBatch, Spark's file sink or a V2 sink,
+    which makes for a quicker start. Raises ValueError for a Spark version whose classes are not known, for a point that
+    no rule reports, and for task.row without rows.
     """
     packages = _packages(spark_version)
-    wanted = _points(phases) | (ALWAYS_REPORTED if side == "driver" else frozenset())
+    declared = (*every_rule(), *rules_of(methods))
+    wanted = _points(phases, declared) | (ALWAYS_REPORTED if side == "driver" else frozenset())
     if any(phase == "task.row" for phase, _ in wanted) and side == "executor" and not rows:
         raise ValueError("task.row is reported for given rows only: rows is empty")
     injection = Injection(host, port, token, tuple(sorted(rows)), gate if side == "broker" else None)
-    chosen = [rule for rule in every_rule() if rule.side == side and _serves(rule, wanted)]
+    chosen = [rule for rule in declared if rule.side == side and _serves(rule, wanted)]
     return "\n".join(render(rule, packages, injection) for rule in chosen if rule.any_sink != (not any_sink))
 
 
@@ -66,8 +70,10 @@ def _packages(spark_version: str) -> dict[str, str]:
     return _PACKAGES[feature]
 
 
-def _points(phases: Collection[str | tuple[str, str | None]]) -> frozenset[tuple[str, str | None]]:
-    known = {(str(rule.phase), rule.edge) for rule in every_rule() if rule.phase}
+def _points(
+    phases: Collection[str | tuple[str, str | None]], declared: Collection[Rule]
+) -> frozenset[tuple[str, str | None]]:
+    known = {(str(rule.phase), rule.edge) for rule in declared if rule.phase}
     found: set[tuple[str, str | None]] = set()
     for asked in phases:
         points = {point for point in known if point == asked or point[0] == asked}

@@ -209,13 +209,15 @@ class _Starter:
         self.stop_file.touch()
 
     def _variables(self) -> dict[str, str]:
-        """Which lines are probed: all of the sink's directory in a trace, else those of the plan only."""
+        """What is probed in Python: in a trace all lines of the sink's directory, else those of the plan; and calls."""
         spec, variables = self.spec, dict[str, str]()
         if spec.resolved.lines:
             variables["ONCEPROOF_LINES"] = str(self.sink)
         if spec.resolved.lines and not (spec.trace or spec.every_line):
             wanted = (f"{file}:{line}" for file, line in sorted(spec.resolved.lines))
             variables["ONCEPROOF_LINE_FILTER"] = ",".join(wanted)
+        if spec.resolved.calls:
+            variables["ONCEPROOF_CALLS"] = ",".join(sorted(spec.resolved.calls))
         return variables
 
 
@@ -246,6 +248,7 @@ def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side
         port=injector.port,
         token=injector.token,
         rows=spec.resolved.rows,
+        methods=spec.resolved.methods,
         any_sink=not (shape.foreach_batch or shape.file or shape.v2),
     )
 

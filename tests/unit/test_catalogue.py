@@ -31,7 +31,9 @@ from onceproof.faults.shape import lines_of
 
 ROOT = Path(__file__).parents[2]
 
-COMMON = ["query.start", "batch.offsets", "sink.write", "task.run", "batch.commit"]
+BATCH = ["query.start", "batch.offsets", "sink.write", "task.run", "batch.commit"]
+COMMON = [*BATCH, "jvm"]
+PYTHON = ["line", "call", "jvm"]
 V2 = [
     "query.start",
     "batch.offsets",
@@ -52,7 +54,7 @@ def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
     assert [phase.name for phase in PHASES if phase.sinks not in ("stateful", "manifest")] == [
         *V2,
         *TRANSACTIONS,
-        "line",
+        *PYTHON,
         "request",
         "file",
     ]
@@ -112,12 +114,12 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
-        (SinkShape(foreach_batch=True, lines=frozenset({3})), [*COMMON, "line"]),
-        (SinkShape(v2=True, lines=frozenset({3})), V2),
-        (SinkShape(file=True), [*COMMON[:-1], "sink.manifest", "batch.commit"]),
+        (SinkShape(foreach_batch=True, lines=frozenset({3})), [*BATCH, *PYTHON]),
+        (SinkShape(v2=True, lines=frozenset({3})), [*V2, "jvm"]),
+        (SinkShape(file=True), [*BATCH[:-1], "sink.manifest", "batch.commit", "jvm"]),
         (
             SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),
-            [*V2, *TRANSACTIONS, "line"],
+            [*V2, *TRANSACTIONS, *PYTHON],
         ),
         (SinkShape(foreach_batch=True, services=frozenset({"postgres"})), [*COMMON, "request"]),
         (SinkShape(foreach_batch=True, services=frozenset({"directory"}), writes_files=True), [*COMMON, "file"]),

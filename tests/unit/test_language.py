@@ -40,6 +40,8 @@ CANONICAL = [
     "line[my_sink.py:42][batch=1]#3 -> fail(error=psycopg.OperationalError)",
     "line[team/writer.py:42][batch=1] -> fail(error=psycopg.OperationalError, after=true)",
     'line["my sink.py":42] -> fail(message="no \\"room\\"\\n")',
+    "call[psycopg.Connection.commit]:after[batch=1]#2 -> fail(error=psycopg.OperationalError)",
+    "jvm[com.acme.Sink$Writer#<init>]:before[when=start] -> kill(driver)",
     "at(3s) -> kill(executor)",
     "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)",
     "task.run:after -> kill(driver) with hold(task.run:before#2) and hold(batch.commit:before)",
@@ -139,6 +141,8 @@ CLASSES = st.sampled_from(["RuntimeError", "psycopg.OperationalError", "kafka.er
 def _values(parameter: Parameter) -> st.SearchStrategy[Any]:
     if parameter.choices:
         return st.sampled_from(parameter.choices)
+    if parameter.pattern:
+        return st.from_regex(parameter.pattern, fullmatch=True)
     if parameter.name == "file":
         return st.text(min_size=1, max_size=12) | st.sampled_from(["my_sink.py", "a/b-c.py", "a:1.py", "a b.py"])
     return {"number": NUMBER, "text": TEXT, "duration": SECONDS, "class": CLASSES, "flag": st.booleans()}[
@@ -280,6 +284,11 @@ ERRORS = [
     ("-> kill(driver)", 1, "->", "expected a phase"),
     ("line:after -> fail", 5, ":", "line[my_sink.py:42]"),
     ("line[a.py] -> fail", 6, "a.py", "a file and a number"),
+    ("call[commit]:after -> fail", 6, "commit", "function is the dotted name of a Python function"),
+    ("call[a.b] -> fail", 1, "call", "call needs an edge: call[psycopg.Connection.commit]:before"),
+    ("jvm[com.acme.Sink]:after -> fail", 5, "com.acme.Sink", "a class and a method, as in jvm[com.acme.MySink#commit]"),
+    ("jvm[com acme#x]:after -> fail", 9, "acme", "the [ at column 4 is not closed"),
+    ("jvm[com.acme.Sink#commit()]:after -> fail", 5, "com.acme.Sink#commit()", "method is the name of a method"),
     ("line[a.py:0] -> fail", 6, "a.py:0", "line takes a whole number of at least 1"),
     ("line[a.py:3][file=b] -> fail", 14, "file", "valid: batch, when, query"),
     ("line[a.py:3 -> fail", 13, "->", "the [ at column 5 is not closed"),

@@ -37,9 +37,21 @@ def test_each_point_has_its_rule(phase: str, edge: str, side: Any) -> None:
 
 def test_every_point_of_a_jvm_in_the_catalogue_has_a_rule() -> None:
     declared = {
-        (phase.name, edge, phase.where) for phase in PHASES if phase.where in get_args(Side) for edge in phase.edges
+        (phase.name, edge, phase.where)
+        for phase in PHASES
+        if phase.where in get_args(Side) and not phase.place
+        for edge in phase.edges
     }
     assert declared <= set(POINTS)
+
+
+def test_methods_have_rules_of_their_own_at_their_edges() -> None:
+    text = rules([("jvm", "after")], "driver", methods=[("com.acme.Sink$Writer", "commit")], **WHERE)
+    assert "jvm:after com.acme.Sink$Writer#commit" in names(text)
+    assert "CLASS com.acme.Sink$Writer\nMETHOD commit\nAT EXIT\n" in text
+    assert "jvm:before com.acme.Sink$Writer#commit" not in names(text)
+    with pytest.raises(ValueError, match="no rule reports"):
+        rules([("jvm", "after")], "driver", **WHERE)
 
 
 def test_a_phase_may_be_asked_for_by_name() -> None:

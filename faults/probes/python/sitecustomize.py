@@ -6,9 +6,10 @@ It stands alone: standard library only, CPython 3.9 to 3.13. The interpreter imp
 directory is in front of PYTHONPATH; when it has set itself up, it loads the sitecustomize that it shadows. Its settings
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
 ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
-(``file.py:42,team/writer.py:57``), the only lines to report, by paths relative to the sink's directory;
-ONCEPROOF_PLACE; ONCEPROOF_DRIVER, the mark that every process of one driver has in its environment (on other machines,
-where its executors run, ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
+(``file.py:42,team/writer.py:57``), the only lines to report, by paths relative to the sink's directory; ONCEPROOF_CALLS
+(``os.rename,psycopg.Connection.commit``), the functions of which calls are reported; ONCEPROOF_PLACE; ONCEPROOF_DRIVER,
+the mark that every process of one driver has in its environment (on other machines, where its executors run,
+ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
 
 A report is a line of text, which names the sink's lines further up the stack (``callers``) where all lines are
 reported. The thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows, now or after the
@@ -211,7 +212,7 @@ class Lines:
         place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
         callers = self.callers(frame) if self._only is None else ""
         order = self._injector.tell({"phase": "line", **place, **({"callers": callers} if callers else {})})
-        return None if order is None else self._ordered(order, place)
+        return None if order is None else ordered(self._injector, order, place)
 
     def callers(self, frame: FrameType) -> str:
         """Where the sink's functions further up the stack are: ``team/writer.py:57,file.py:42``, the innermost first.
@@ -232,7 +233,7 @@ class Lines:
         ``outside=true``: the ``try`` or ``with`` around the line does not see it, since it has been left already.
         """
         place = {**order.place, "outside": "true"} if has_left(frame, order.place["line"]) else order.place
-        self._injector.tell({"event": "probe.raised", "error": _class_name(order.error), **place})
+        tell_raised(self._injector, order.error, place)
 
     def not_raised(self, order: Order, own: BaseException) -> None:
         """The statement raised an exception of its own before it could be reported as failed."""
@@ -251,30 +252,32 @@ class Lines:
             caller = caller.f_back
         return False
 
-    def _ordered(self, text: bytes, place: Mapping[str, Any]) -> Order:
-        """A JSON order; its exception is a RuntimeError where the class cannot be had, which is reported."""
-        import json
-
-        wish = json.loads(text)
-        return Order(self._error(wish, place), place, bool(wish.get("after")))
-
-    def _error(self, wish: Mapping[str, Any], place: Mapping[str, Any]) -> BaseException:
-        try:
-            error = _made(class_named(wish["error"]), wish["message"])
-        except Exception as problem:
-            message = f"{wish['error']} could not be raised, RuntimeError was: {type(problem).__name__}: {problem}"
-            self._injector.tell({"event": "probe.error", "error": message, **place})
-            return RuntimeError(wish["message"])
-        return error
-
 
 class Order:
-    """What a line is to raise: before it is executed, or ``after`` its statement has been."""
+    """What a line or a call is to raise; a line before it is executed, or ``after`` its statement has been."""
 
     def __init__(self, error: BaseException, place: Mapping[str, Any], after: bool) -> None:
         self.error = error
         self.place = place
         self.after = after
+
+
+def ordered(injector: Injector, text: bytes, place: Mapping[str, Any]) -> Order:
+    """A JSON order; its exception is a RuntimeError where the class cannot be had, which is reported."""
+    import json
+
+    wish = json.loads(text)
+    try:
+        error = _made(class_named(wish["error"]), wish["message"])
+    except Exception as problem:
+        message = f"{wish['error']} could not be raised, RuntimeError was: {type(problem).__name__}: {problem}"
+        injector.tell({"event": "probe.error", "error": message, **place})
+        error = RuntimeError(wish["message"])
+    return Order(error, place, bool(wish.get("after")))
+
+
+def tell_raised(injector: Injector, error: BaseException, place: Mapping[str, Any]) -> None:
+    injector.tell({"event": "probe.raised", "error": _class_name(error), **place})
 
 
 class Statement:
@@ -757,8 +760,24 @@ def injector_of(variables: Mapping[str, str], role: str) -> Injector:
     return Injector(variables["ONCEPROOF_INJECTOR"], variables["ONCEPROOF_TOKEN"], identity, mark)
 
 
+def watch_calls(injector: Injector, names: list[str]) -> None:
+    from onceproof_calls import Calls  # type: ignore[import-not-found]
+
+    def reach(place: Mapping[str, Any]) -> None:
+        answer = injector.tell(place)
+        if answer is not None:
+            error = ordered(injector, answer, place).error
+            tell_raised(injector, error, place)
+            raise error
+
+    def complain(error: str) -> None:
+        injector.tell({"event": "probe.error", "error": error})
+
+    Calls(names, reach, complain).watch()
+
+
 def set_up(variables: Mapping[str, str]) -> None:
-    """Say hello, and begin to watch the sink's lines."""
+    """Say hello, and begin to watch the sink's lines, and the calls that are named."""
     injector = injector_of(variables, role_of(command_line()))
 
     def hello() -> None:
@@ -766,6 +785,8 @@ def set_up(variables: Mapping[str, str]) -> None:
 
     hello()
     os.register_at_fork(after_in_child=hello)
+    if variables.get("ONCEPROOF_CALLS"):
+        watch_calls(injector, variables["ONCEPROOF_CALLS"].split(","))
     sink = variables.get("ONCEPROOF_LINES", "")
     if not sink:
         return
