@@ -34,6 +34,9 @@ from .report import Batches, Message, Stages, process_of, to_point
 Record = Callable[[str, Mapping[str, Any]], None]
 Observe = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
+LOOK_SECONDS = 0.5
+"""Between two looks at a stopwatch."""
+
 HOLD_WAIT = 5.0
 """Seconds that a fault which is reached waits for the thread that it is to hold: tasks begin at about the same time."""
 
@@ -154,13 +157,22 @@ class _Step:
         return self.scene.reference.as_fields() | {"action": format_action(self.action)}
 
 
+Stopwatch = Callable[[], Callable[[], float]]
+"""Starts to count; what it returns says how many seconds that is ago, as far as they count."""
+
+
+def wall_time() -> Callable[[], float]:
+    began = time.monotonic()
+    return lambda: time.monotonic() - began
+
+
 class Injector:
     """Executes ``plan`` on what probes report; a context manager that serves while it is entered.
 
     ``record(event, fields)`` is called for each event of the journal, one call at a time and in the order in which
     things were decided. ``observe(point)`` may add fields to a point before it is recorded. Probes find the injector at
     ``host`` and ``port`` and identify themselves with ``token``; ``rendezvous`` is the server that it shares with
-    others, without one it has its own.
+    others, without one it has its own. ``stopwatch`` counts the time of what is to end after so long at the latest.
     """
 
     def __init__(
@@ -171,6 +183,7 @@ class Injector:
         observe: Observe | None = None,
         rendezvous: Rendezvous | None = None,
         hold_wait: float = HOLD_WAIT,
+        stopwatch: Stopwatch = wall_time,
     ) -> None:
         self.plan = plan
         self.token = secrets.token_hex(16)
@@ -180,6 +193,7 @@ class Injector:
         self._record = record
         self._observe = observe
         self._hold_wait = hold_wait
+        self._stopwatch = stopwatch
         self._armed = tuple(_arm(index, fault) for index, fault in enumerate(plan.faults))
         self._awaited: list[_Awaited] = []
         self._orders: dict[_Stopped, _Step] = {}
@@ -505,7 +519,7 @@ class Injector:
         """The second part of an action, then what follows it. With ``until`` it begins when the point is reported, by
         any process at any time, and the thread that reported it stays parked until it is done."""
         if awaited is not None:
-            awaited.seen.wait(step.longest)
+            self._wait_for(awaited, step.longest)
         with self._under_way():
             under_way.set()
             try:
@@ -516,6 +530,13 @@ class Injector:
                 self._forget(awaited)
             if step.armed.status.error is None:
                 self._carry_out(step.armed, step.scene.point, step.thread.answer, step.number + 1)
+
+    def _wait_for(self, awaited: _Awaited, longest: float | None) -> None:
+        """Until the point is reported, or for so many seconds."""
+        waited = self._stopwatch()
+        while not awaited.seen.wait(None if longest is None else min(longest, LOOK_SECONDS)):
+            if longest is not None and waited() >= longest:
+                return
 
     def _ended(self, step: _Step, awaited: _Awaited | None) -> str:
         assert step.spec.end is not None  # declarations.check_spec

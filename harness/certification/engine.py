@@ -144,8 +144,11 @@ class Engine:
 
     def _trial(self, pack: Pack) -> TrialResult:
         plan, every_line = format_plan(pack.plan), any(map(shows_a_recovery, pack.points))
-        asked = replace(self._request, plan=plan, every_line=every_line, directory=self._next_directory())
-        return self._session.trial(asked)
+        workload = self._request.workload
+        if pack.batches is not None:
+            workload = replace(workload, batches=pack.batches)
+        asked = replace(self._request, plan=plan, every_line=every_line, workload=workload)
+        return self._session.trial(replace(asked, directory=self._next_directory()))
 
     def _next_directory(self) -> Path:
         """A new run directory: a sweep that goes on leaves those of the trials that were cut short as they are."""
@@ -185,6 +188,7 @@ def _result(point: SweepPoint, outcome: Judged, reached: bool, landed: bool, tri
         tries=tries,
         cell=(point.step, point.action, point.role),
         batch=point.batch,
+        batches=point.batches,
         reached=reached,
         landed=landed,
         packed=len(pack.points),

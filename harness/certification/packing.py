@@ -20,7 +20,7 @@ from .points import SweepPoint
 
 @dataclass(frozen=True)
 class Pack:
-    """Points that one run of the job covers, in the order of their batches."""
+    """Points that one run of the job covers, in the order of their batches; all ask for as many batches."""
 
     points: tuple[SweepPoint, ...]
 
@@ -28,6 +28,11 @@ class Pack:
     def exclusive(self) -> bool:
         """Whether nothing else may run meanwhile."""
         return any(point.exclusive for point in self.points)
+
+    @property
+    def batches(self) -> int | None:
+        """Of the run, where it is not as many as the workload has."""
+        return self.points[0].batches
 
     @property
     def plan(self) -> Plan:
@@ -66,7 +71,7 @@ def packs(points: Iterable[SweepPoint], most: int) -> list[Pack]:
 
 
 def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:
-    return any(other.batch == point.batch for other in pack)
+    return pack[0].batches != point.batches or any(other.batch == point.batch for other in pack)
 
 
 def _in_order(pack: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:

@@ -39,7 +39,8 @@ class SweepPoint:
 
     ``at`` and ``action`` are those of the coverage matrix; ``detail`` tells points of one cell apart. ``batch`` is None
     for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
-    trials share, so that nothing else may run at the same time.
+    trials share, so that nothing else may run at the same time. ``batches``: of the run, where it is not as many as the
+    workload has.
     """
 
     at: Step | Line
@@ -50,6 +51,7 @@ class SweepPoint:
     detail: str = ""
     alone: bool = False
     exclusive: bool = False
+    batches: int | None = None
 
     @property
     def step(self) -> str:
@@ -121,7 +123,8 @@ class Question:
     was killed at batch.commit:before of each batch, empty where replays are not swept. ``refusal`` says why a plan
     cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
     ``required`` those that it must have, with their edges. ``durable``: the sink says that it survives a loss of power.
-    ``known_failures``: it is held against the library, too.
+    ``known_failures``: it is held against the library, too. ``batches`` of the workload; None where one batch is asked
+    for.
     """
 
     trace: Sequence[Event]
@@ -134,6 +137,7 @@ class Question:
     code: Code = Code()
     durable: bool = False
     known_failures: bool = False
+    batches: int | None = None
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

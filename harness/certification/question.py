@@ -63,4 +63,5 @@ def question_of(
         ),
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),
+        batches=request.workload.batches if wanted.batch is None else None,
     )

@@ -54,6 +54,7 @@ class PointResult(Judged):
     tries: int = Field(ge=1, description="trials until the point was reached and its verdict clear")
     cell: tuple[str, str, str] = Field(description="its place in the coverage matrix: step, action, role of the batch")
     batch: int | None = Field(description="the batch at which its faults strike; null for a step that knows none")
+    batches: int | None = Field(default=None, description="of its run, where it is not as many as the workload has")
     reached: bool
     landed: bool = Field(description="every fault's effect was confirmed")
     without_trial: bool = Field(default=False, description="the trial ended in an error: there is nothing to judge")

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from ...documents import CLOSED
-from .points import Gap, Space
+from .points import ANY_BATCH, Gap, Space
 from .results import PointResult
 from .trace import Line, Step
 
@@ -22,7 +22,7 @@ BEYOND = (
     "code that runs between two batches, or after the last one",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
-    "more or larger batches than the workload's, and times finer than a millisecond",
+    "more than twelve batches, larger ones than the workload's, and times finer than a millisecond",
 )
 """What no sweep strikes or tries, in any profile."""
 
@@ -58,6 +58,12 @@ class Scope(BaseModel):
     whole: bool = Field(
         default=True, description="whether the points include what only recoveries ran, which other points' trials show"
     )
+
+    @property
+    def columns(self) -> list[str]:
+        """The roles of the workload's batches, those of a longer run, and last that of points that know no batch."""
+        others = (cell.role for cell in self.cells if cell.role != ANY_BATCH)
+        return [*dict.fromkeys([*self.roles, *others]), ANY_BATCH]
 
 
 def scope_of(

@@ -18,6 +18,7 @@ from .failures import failures
 from .files import FILES
 from .known import KNOWN, known
 from .lines import facts, lines, second_crashes
+from .longer import longer
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
 from .requests import REQUESTS
@@ -43,7 +44,7 @@ def space_of(question: Question) -> Space:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
-        wanted += [*stops(question), *zombies(question)]
+        wanted += [*stops(question), *zombies(question), *longer(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

@@ -18,8 +18,8 @@ AT_MOST = 6
 """Lines; of more, those that lie evenly between the first and the last."""
 
 LONGEST = 30.0
-"""Seconds, with the start of the driver that takes its place: what holds a lock goes on then, and so does whoever waits
-for it."""
+"""Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
+and so does whoever waits for it."""
 
 
 def zombies(question: Question) -> Iterator[SweepPoint]:

@@ -98,7 +98,7 @@ class SweepReport:
 
 def matrix(certificate: Certificate) -> Table:
     """Step and action down, roles of the batch across; all lines of a file in one row."""
-    roles = [*certificate.scope.roles, "any"]
+    roles = certificate.scope.columns
     table = Table(
         Column("step", no_wrap=True),
         Column("action", min_width=12, overflow="fold"),

@@ -95,7 +95,7 @@ def _point(point: PointResult) -> tuple[str, ...]:
 
 
 def _matrix(stored: Certificate) -> str:
-    roles = [*stored.scope.roles, "any"]
+    roles = stored.scope.columns
     numbers = [f"{role} ({stored.scope.roles[role]})" if role in stored.scope.roles else role for role in roles]
     rows = [
         (code(step), code(action), *(_mark(cells.get(role, [])) for role in roles))

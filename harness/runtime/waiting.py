@@ -35,8 +35,9 @@ def wait_for(
     deadline_seconds: float,
     what: str,
     poll: float = POLL,
+    clock: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Ask ``condition`` until it answers something true, and return that.
+    """Ask ``condition`` until it answers something true, and return that; ``clock`` says how many seconds count.
 
     The condition is asked at least once, and once more at the deadline. An exception of the condition ends the wait:
     raise one where waiting longer is pointless. Raises WaitTimeout.
@@ -44,12 +45,12 @@ def wait_for(
     >>> wait_for(lambda: 7, 1.0, "seven")
     7
     """
-    deadline = time.monotonic() + deadline_seconds
+    deadline = clock() + deadline_seconds
     while True:
         seen = condition()
         if seen:
             return cast(T, seen)
-        left = deadline - time.monotonic()
+        left = deadline - clock()
         if left <= 0:
             last = f"; last seen: {seen}" if isinstance(seen, NotYet) else ""
             raise WaitTimeout(f"waited {deadline_seconds:g} s for {what}{last}")

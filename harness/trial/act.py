@@ -75,7 +75,16 @@ def act(
     actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk, changes=changes)
     observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:
-        injector = stack.enter_context(Injector(spec.plan, actuator, record, observe=observe, rendezvous=rendezvous))
+        injector = stack.enter_context(
+            Injector(
+                spec.plan,
+                actuator,
+                record,
+                observe=observe,
+                rendezvous=rendezvous,
+                stopwatch=actuator.stopwatch,
+            )
+        )
         progress.injector = injector
         stack.enter_context(proxies.attached(injector.receive, injector.token))
         point = ProbePoint(injector.host, injector.port, injector.token)

@@ -62,6 +62,10 @@ class TrialActuator:
             raise EffectError("there is no checkpoint to change")
         return self.changes
 
+    def stopwatch(self) -> Callable[[], float]:
+        """Counts the job's seconds from now on. Raises EffectError."""
+        return self._supervisor().stopwatch()
+
     def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
         if target == "driver":
@@ -91,7 +95,7 @@ class TrialActuator:
         if ending is None:
             raise EffectError(f"no {target} was told to end")
         try:
-            wait_for(lambda: not ending.alive(), seconds, "the driver's end")
+            wait_for(lambda: not ending.alive(), seconds, "the driver's end", clock=self.stopwatch())
         except WaitTimeout as error:
             alive = ", ".join(ending.alive())
             raise EffectError(f"the {target} still runs {seconds:g} s after SIGTERM ({alive})") from error

@@ -207,6 +207,12 @@ class Supervisor:
                     code = incarnation.driver.wait(REAP)
                     self._note_exit(incarnation, -signal.SIGKILL if code is None else code)
 
+    def stopwatch(self) -> Callable[[], float]:
+        """Counts the seconds from now on as they would be on a machine that is free, without those in which a driver
+        works that starts; to be asked often."""
+        clock, began = Idleness(self._processor_seconds), time.monotonic()
+        return lambda: clock.seconds(time.monotonic() - began, self.progress.starting())
+
     def alive(self) -> list[str]:
         return [process for incarnation in self.incarnations for process in incarnation.driver.alive()]
 

@@ -84,7 +84,8 @@ def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_pa
     certificate = certify(session, Request(str(sink), workload=SMALL), tmp_path / "sweep", wanted)
     printed = valid(certificate_as_json(certificate), "certificate")
     assert json.loads((tmp_path / "sweep" / CERTIFICATE).read_text()) == printed
-    assert printed["coverage"] == {"points": 4, "run": 4, "landed": 4}
+    reasons = [point["reason"] for point in printed["points"]]
+    assert printed["coverage"] == {"points": 4, "run": 4, "landed": 4}, reasons
     verdicts = {re.findall(r"-> (\w+)", point["plan"])[0]: point["verdict"] for point in printed["points"]}
     assert verdicts == {"stop": "pass", "pause": "fail", "kill": "pass", "fail": "pass"}
     for point in [printed["reference"], *printed["points"]]:

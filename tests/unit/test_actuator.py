@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,6 +107,10 @@ class Drivers:
 
     def alive(self) -> list[str]:
         return [] if self.ended else [self.process]
+
+    def stopwatch(self) -> Callable[[], float]:
+        began = time.monotonic()
+        return lambda: time.monotonic() - began
 
     def pause(self) -> str:
         return "stopped"

@@ -441,6 +441,23 @@ def test_pause_until_a_point_goes_on_without_it_after_its_longest_time(journal: 
         assert injector.status()[0].confirmed
 
 
+def test_the_longest_time_of_a_pause_is_what_the_jobs_stopwatch_counts(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after -> pause(driver, longest=10ms) until batch.commit:after[batch=1]"
+    counted, looks = [0.0], threading.Semaphore(0)
+
+    def look() -> float:
+        looks.release()
+        return counted[0]
+
+    with serving(plan, acts, journal, stopwatch=lambda: look) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1)
+        assert all(looks.acquire(timeout=5) for _ in range(3))
+        assert acts.done == [("replace", "driver")], "30 ms and more have passed, and none of them counts"
+        counted[0] = 1.0
+        journal.wait_for("fault.confirmed")
+    assert acts.done == [("replace", "driver"), ("resume", "driver")]
+
+
 def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journal, acts: Acts) -> None:
     plan = "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1] then delay(1ms)"
     with serving(plan, acts, journal) as injector:

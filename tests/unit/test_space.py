@@ -163,6 +163,24 @@ def test_a_task_fails_until_its_last_attempt_and_until_its_job_is_given_up() -> 
     ]
 
 
+def test_batches_of_two_digits_are_struck_in_a_longer_run_of_their_own() -> None:
+    trace = [*batch_of(1), point("batch.commit", "before", batch=1)]
+    found = space(trace, roles={"middle": 1}, batches=3).points
+    late = [one for one in found if one.role == "late"]
+    assert [one.text for one in late] == [
+        f"batch.commit:before[batch={batch}] -> kill(driver)" for batch in (9, 10, 11)
+    ]
+    assert {pack.batches for pack in packs(late, 8)} == {12}
+    assert sorted(len(pack.points) for pack in packs(found, 8) if pack.batches == 12) == [3]
+    assert all(len({one.batches for one in pack.points}) == 1 for pack in packs(found, 8))
+
+
+@pytest.mark.parametrize("batches", [None, 12, 20])
+def test_a_longer_run_is_not_made_where_one_batch_is_asked_for_or_the_workload_is_as_long(batches: int | None) -> None:
+    trace = [*batch_of(1), point("batch.commit", "before", batch=1)]
+    assert not [one for one in space(trace, roles={"middle": 1}, batches=batches).points if one.role == "late"]
+
+
 def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached() -> None:
     found = space(batch_of(1), required=frozenset({("sink.write", "before"), ("task.commit", "before")}))
     assert [gap.step for gap in found.unreached] == ["task.commit:before"]
