@@ -533,10 +533,12 @@ class Injector:
 
     def _wait_for(self, awaited: _Awaited, longest: float | None) -> None:
         """Until the point is reported, or for so many seconds."""
+        if longest is None:
+            awaited.seen.wait()
+            return
         waited = self._stopwatch()
-        while not awaited.seen.wait(None if longest is None else min(longest, LOOK_SECONDS)):
-            if longest is not None and waited() >= longest:
-                return
+        while waited() < longest and not awaited.seen.wait(min(longest, LOOK_SECONDS)):
+            pass
 
     def _ended(self, step: _Step, awaited: _Awaited | None) -> str:
         assert step.spec.end is not None  # declarations.check_spec

@@ -144,11 +144,10 @@ class Engine:
 
     def _trial(self, pack: Pack) -> TrialResult:
         plan, every_line = format_plan(pack.plan), any(map(shows_a_recovery, pack.points))
-        workload = self._request.workload
-        if pack.batches is not None:
-            workload = replace(workload, batches=pack.batches)
-        asked = replace(self._request, plan=plan, every_line=every_line, workload=workload)
-        return self._session.trial(replace(asked, directory=self._next_directory()))
+        own = self._request.workload
+        workload, directory = replace(own, batches=pack.batches or own.batches), self._next_directory()
+        asked = replace(self._request, plan=plan, every_line=every_line, workload=workload, directory=directory)
+        return self._session.trial(asked)
 
     def _next_directory(self) -> Path:
         """A new run directory: a sweep that goes on leaves those of the trials that were cut short as they are."""

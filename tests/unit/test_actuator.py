@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from onceproof.faults.injector import Stopwatch, wall_time
 from onceproof.harness.environments.base import EffectError
 from onceproof.harness.trial.actuator import TrialActuator
 from onceproof.harness.trial.network import Cut
@@ -93,6 +93,7 @@ class Drivers:
     process: str = "driver:1"
     ended: bool = False
     delay: float | None = None
+    stopwatch: Stopwatch = wall_time
 
     @property
     def driver(self) -> Drivers:
@@ -107,10 +108,6 @@ class Drivers:
 
     def alive(self) -> list[str]:
         return [] if self.ended else [self.process]
-
-    def stopwatch(self) -> Callable[[], float]:
-        began = time.monotonic()
-        return lambda: time.monotonic() - began
 
     def pause(self) -> str:
         return "stopped"
