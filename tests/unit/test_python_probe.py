@@ -743,6 +743,20 @@ def test_a_lean_driver_tells_its_jvm_that_spark_ml_is_imported(
     assert (ran.stdout.strip(), ran.stderr) == (expected, "")
 
 
+def test_a_lean_driver_does_not_import_pandas_to_ask_whether_a_value_is_one_of_numpys() -> None:
+    environment = {"PYTHONPATH": str(PYTHON_PROBE), "PATH": os.environ["PATH"], "ONCEPROOF_LEAN": "1"}
+    code = (
+        "import sys\n"
+        "from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter\n"
+        "array, scalar = NumpyArrayConverter().can_convert, NumpyScalarConverter().can_convert\n"
+        "print(array([1]), scalar(1), 'pandas' in sys.modules)\n"
+        "import numpy\n"
+        "print(array(numpy.array([1])), scalar(numpy.int64(1)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (ran.stdout.split(), ran.stderr) == (["False", "False", "False", "True", "True"], "")
+
+
 @each_interpreter
 def test_a_lost_injector_kills_every_process_of_the_driver(python: str, tmp_path: Path) -> None:
     script = (

@@ -707,36 +707,6 @@ class Tracing:
         raise order.error
 
 
-def prefer_installed() -> None:
-    """Import pyspark and py4j from where they are installed instead of from the archives that Spark puts in front.
-
-    pip's pyspark carries a copy of itself as ``python/lib/pyspark.zip``; modules of an archive are compiled anew in
-    each process, which costs every one of a job's Python workers about half a second.
-    """
-    tail = os.path.join("", "python", "lib", "")
-    for entry in [entry for entry in sys.path if entry.endswith(".zip")]:
-        library, name = os.path.split(entry)
-        home = library[: -len(os.path.join("python", "lib")) - 1]
-        installed = os.path.dirname(home)
-        package = "pyspark" if name == "pyspark.zip" else name.split("-")[0]
-        if (
-            os.path.join(library, "").endswith(tail)
-            and os.path.basename(home) == "pyspark"
-            and installed in sys.path
-            and os.path.isfile(os.path.join(installed, package, "__init__.py"))
-        ):
-            sys.path.remove(entry)
-
-
-class SparkML:
-    """A finder that finds nothing: it tells the JVM, which inherits the environment, that the job uses Spark ML."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
-        if name == "pyspark.ml":
-            os.environ["ONCEPROOF_SPARK_ML"] = "1"
-
-
 def load_shadowed() -> None:
     """Load the sitecustomize that this one shadows, if there is one further along the path."""
     from importlib.machinery import PathFinder
@@ -800,8 +770,9 @@ def set_up(variables: Mapping[str, str]) -> None:
 
 if __name__ == "sitecustomize":
     if "ONCEPROOF_LEAN" in os.environ:
-        prefer_installed()
-        sys.meta_path.insert(0, SparkML)
+        from onceproof_lean import start_lean  # type: ignore[import-not-found]
+
+        start_lean()
     if "ONCEPROOF_INJECTOR" in os.environ and "ONCEPROOF_TOKEN" in os.environ:
         set_up(os.environ)
     load_shadowed()
