@@ -137,7 +137,7 @@ def page_of(kept: Mapping[str, Mapping[str, Any]]) -> str:
 def commit_of(directory: Path) -> str:
     """The checkout's commit, short; with a + if files differ from it, besides those that are written here."""
     described = _git(directory, "describe", "--always", "--exclude=*", "--abbrev=7")
-    others = (f":!{KEPT}", f":!{PAGE}")
+    others = (f":(exclude){KEPT}", f":(exclude){PAGE}")  # in short, :!, a path may not begin with /
     return described + ("+" if _git(directory, "status", "--porcelain", "-uno", "--", ":/", *others) else "")
 
 

@@ -160,8 +160,8 @@ class ActionSpec:
 
     With ``until POINT``, or if it ``lets_go``, the action has two parts: ``act`` while the thread is stopped, then
     the thread goes on, and ``end`` at that point, or at once; ``longest`` names the argument that limits how long the
-    point is waited for. ``runs_on``: what it ends may get further than the point before it is dead, so that what is
-    required is that of its last report.
+    point is waited for. One that ``keeps_thread`` lets the stopped thread go on behind the ``end`` only. ``runs_on``:
+    what it ends may get further than the point before it is dead, so that what is required is that of its last report.
 
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
     ``takes_broker_away``: on these targets clients lose a broker for a while.
@@ -189,6 +189,7 @@ class ActionSpec:
     end: Effect | None = None
     longest: str | None = None
     lets_go: bool = False
+    keeps_thread: bool = False
     runs_on: bool = False
     network: bool = False
     self_inflicted: tuple[str | None, ...] = ()

@@ -71,11 +71,12 @@ class _Armed:
 
 @dataclass
 class _Awaited:
-    """A point for which a paused process waits: ``until P``."""
+    """A point for which a paused process or a kept thread waits: ``until P``. ``reached``: it was reported, in time."""
 
     point: Counter
     seen: threading.Event = field(default_factory=threading.Event)
     acted: threading.Event = field(default_factory=threading.Event)
+    reached: bool = False
     given_up: bool = False
 
 
@@ -85,10 +86,12 @@ _Stopped = tuple[str, ...]
 
 @dataclass
 class _Answer:
-    """What a parked thread will be told: all actions that are done while it is parked share it."""
+    """What a parked thread will be told: all actions that are done while it is parked share it. It is told that once
+    all of ``kept_until`` are set."""
 
     text: bytes = GO_ON
     ordered: bool = False
+    kept_until: list[threading.Event] = field(default_factory=list)
 
 
 @dataclass
@@ -369,6 +372,7 @@ class Injector:
             self._record("point", point)
             fires, holders, awaited = self._matching(point)
         for waiting in awaited:
+            waiting.reached = True
             waiting.seen.set()
             waiting.acted.wait()
         for armed in holders:
@@ -417,7 +421,16 @@ class Injector:
         answer = _Answer()
         for armed in fires:
             self._fire(armed, point, answer)
+        for over in answer.kept_until:
+            self._keep(over)
         return answer.text
+
+    def _keep(self, over: threading.Event) -> None:
+        with self._lock:
+            self._held += 1
+        over.wait()
+        with self._lock:
+            self._held -= 1
 
     def _fire(self, armed: _Armed, point: Mapping[str, Any], answer: _Answer) -> None:
         process = point.get("process")
@@ -503,8 +516,10 @@ class Injector:
         except BaseException:
             self._forget(awaited)
             raise
-        under_way = threading.Event()
-        arguments = (step, awaited, detail, under_way)
+        under_way, over = threading.Event(), threading.Event()
+        if step.spec.keeps_thread:
+            step.thread.answer.kept_until.append(over)
+        arguments = (step, awaited, detail, under_way, over)
         threading.Thread(target=self._end, args=arguments, name=f"end of {step.action.name}", daemon=True).start()
         if awaited is None:
             under_way.wait()  # so that nobody takes the fault for done meanwhile
@@ -515,7 +530,9 @@ class Injector:
                 self._awaited.remove(awaited)
             awaited.acted.set()
 
-    def _end(self, step: _Step, awaited: _Awaited | None, detail: str, under_way: threading.Event) -> None:
+    def _end(
+        self, step: _Step, awaited: _Awaited | None, detail: str, under_way: threading.Event, over: threading.Event
+    ) -> None:
         """The second part of an action, then what follows it. With ``until`` it begins when the point is reported, by
         any process at any time, and the thread that reported it stays parked until it is done."""
         if awaited is not None:
@@ -530,6 +547,7 @@ class Injector:
                 self._forget(awaited)
             if step.armed.status.error is None:
                 self._carry_out(step.armed, step.scene.point, step.thread.answer, step.number + 1)
+        over.set()
 
     def _wait_for(self, awaited: _Awaited, longest: float | None) -> None:
         """Until the point is reported, or for so many seconds."""
@@ -546,7 +564,7 @@ class Injector:
         if awaited is not None:
             with self._lock:
                 fields = {"fault": step.armed.index, "process": step.process, "detail": detail}
-                self._record("resumed", fields)
+                self._record("resumed", {**fields, "reached": awaited.reached})
             if awaited.given_up and step.longest is None:
                 raise InjectionError("resumed without the point that it was to wait for: that was never reported")
         return detail

@@ -267,7 +267,7 @@ class _Reader:
             return None
         if not spec.takes_until:
             valid = listed(action.name for action in ACTIONS if action.takes_until)
-            raise self.error(f"{spec.name} takes no until: only {valid} does", _span(points[0]))
+            raise self.error(f"{spec.name} takes no until: only {valid} do", _span(points[0]))
         return self.point(points[0], (*path, "until"))
 
     def complete(self, spec: ActionSpec, target: str | None, given: set[str], path: Path) -> None:

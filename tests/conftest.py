@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 from command import Command, InProcess
+from hypothesis import HealthCheck, settings
 from onceproof.assertions import Guarantee
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.spec import TrialResult
 from trials import SMALL
+
+# A busy machine is slow, not wrong.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Tests send signals to processes that they start: these must not inherit that nohup or a shell had them ignored.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

@@ -19,7 +19,7 @@ def check(struck: Struck) -> Found:
     """
     required, start = "the same process goes on", struck.confirmed_at
     process = _stopped(struck)
-    if "longest" in struck.action.arguments and not _taken_over(struck):
+    if struck.action.target is not None and "longest" in struck.action.arguments and not _taken_over(struck):
         return Found(required, None, "no other driver was handed the batch before it went on")
     for _, event in points(struck.journal, start):
         if _is_of(event, process, struck):

@@ -20,7 +20,7 @@ BEYOND = (
     "a task that goes on after its driver, or beside another attempt of it",
     "a request that its service carries out after the client has given it up",
     "code that runs between two batches, or after the last one",
-    "a write that the sink does not wait for, if it is done before the driver dies",
+    "a write that the sink does not wait for, where neither requests nor files are seen",
     "a driver that is taken for dead while it works on a batch, and never goes on",
     "a crash of the targets' own servers, and what they lose by it",
     "a recovery that begins more than seconds after the crash, or with another configuration or number of partitions",

@@ -26,6 +26,7 @@ from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .stops import stops
 from .trace import Line, Step
+from .unawaited import unawaited
 from .zombies import zombies
 
 PLANS = "plans"
@@ -44,7 +45,7 @@ def space_of(question: Question) -> Space:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
-        wanted += [*stops(question), *zombies(question), *longer(question)]
+        wanted += [*unawaited(question), *stops(question), *zombies(question), *longer(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

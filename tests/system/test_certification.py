@@ -36,6 +36,7 @@ FOUND = {
     "publishes_at_start_in_two_commits": ("line *:{cursor.execute(RECORD)}", "duplicated"),
     "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
     "ledger_in_autocommit": ("request:before", "lost"),
+    "upserts_in_background": ("request:before", "lost"),
     "published_by_copy": ("file:after", "lost"),
     "renamed_unsynced": ("batch.commit:after", "lost"),
     "orders_batches_as_text": ("batch.commit:before", "duplicated"),

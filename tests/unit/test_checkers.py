@@ -323,7 +323,7 @@ def test_among_equals_in_the_order_any_is_right_and_two_of_them_are_duplicated()
     assert only(evidence(kept([one, *greatest]), expectation=GREATEST), "duplicated").count == 1
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.sampled_from(ground_truth().to_pylist()), max_size=30))
 def test_under_a_key_every_observed_row_is_right_stale_or_a_duplicate(rows: list[dict[str, Any]]) -> None:
     counts = {kind: anomaly.count for kind, anomaly in found(evidence(kept(rows), expectation=LATEST)).items()}
@@ -411,7 +411,7 @@ def test_what_happened_to_a_batch_again_and_again_is_reported_once() -> None:
 IDS = st.sampled_from([row["id"] for row in ground_truth().to_pylist()])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     lost=st.sets(IDS, max_size=9),
     twice=st.lists(IDS, max_size=9),

@@ -471,6 +471,53 @@ def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journa
     assert "resumed" in journal.names()
 
 
+def test_a_thread_is_kept_until_another_reports_the_point(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:after[batch=1] -> delay until batch.commit:after[batch=1]", acts, journal) as injector:
+        kept = Probe(injector)
+        kept.tell("sink.write", "after", batch=1)
+        journal.wait_for("fault.fired")
+        assert kept.parked()
+        assert not injector.acting(), "to wait for a point is no progress"
+        assert injector.holding() == 1
+        assert Probe(injector).ask("batch.commit", "after", batch=1) == b"G"
+        assert kept.answer() == b"G"
+        assert injector.status()[0].confirmed
+        assert injector.holding() == 0
+    assert [event["reached"] for event in journal.named("resumed")] == [True]
+
+
+def test_a_kept_thread_is_let_go_after_its_longest_time(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after -> delay(longest=10ms) until batch.commit:after[batch=1]"
+    with serving(plan, acts, journal) as injector:
+        assert Probe(injector).ask("sink.write", "after", batch=1) == b"G"
+        assert injector.status()[0].confirmed
+    assert [event["reached"] for event in journal.named("resumed")] == [False]
+
+
+def test_what_follows_a_delay_is_done_while_the_thread_is_still_kept(journal: Journal, acts: Acts) -> None:
+    acts.during_kill = threading.Event()
+    plan = "sink.write:after[batch=1] -> delay until batch.commit:after[batch=1] then kill(driver)"
+    with serving(plan, acts, journal) as injector:
+        kept = Probe(injector)
+        kept.tell("sink.write", "after", batch=1)
+        journal.wait_for("fault.fired")
+        Probe(injector).ask("batch.commit", "after", batch=1)
+        assert acts.killing.wait(5)
+        assert kept.parked()
+        acts.during_kill.set()
+        assert kept.answer() == b"G"
+
+
+def test_a_thread_that_is_kept_for_a_point_that_never_comes_is_a_failed_injection(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:after -> delay until batch.commit:after[batch=1]", acts, journal) as injector:
+        kept = Probe(injector)
+        kept.tell("sink.write", "after", batch=1)
+        journal.wait_for("fault.fired")
+        injector.release_all("nothing moved")
+        assert kept.answer() == b"G"
+        assert not injector.status()[0].confirmed
+
+
 def test_a_pause_whose_point_never_comes_ends_as_a_failed_injection(journal: Journal, acts: Acts) -> None:
     plan = "sink.write:after -> pause(driver) until batch.commit:after[batch=1]"
     with serving(plan, acts, journal) as injector:

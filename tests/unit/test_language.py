@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import doctest
 from importlib import import_module
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onceproof.faults import (
     ACTIONS,
-    PHASES,
     Action,
-    ActionSpec,
     Fault,
     Moment,
-    Parameter,
-    Phase,
     Plan,
     PlanError,
     Point,
@@ -26,6 +21,7 @@ from onceproof.faults import (
     format_plan,
     parse,
 )
+from plans import EVERY_PLAN
 
 CANONICAL = [
     "sink.commit:after[batch=2] -> kill(driver)",
@@ -43,6 +39,7 @@ CANONICAL = [
     "call[psycopg.Connection.commit]:after[batch=1]#2 -> fail(error=psycopg.OperationalError)",
     "jvm[com.acme.Sink$Writer#<init>]:before[when=start] -> kill(driver)",
     "at(3s) -> kill(executor)",
+    "request:before[kind=Produce, batch=1]#1 -> delay(longest=3s) until sink.write:before[batch=2]",
     "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)",
     "task.run:after -> kill(driver) with hold(task.run:before#2) and hold(batch.commit:before)",
     "sink.write:before[batch=1] -> delay(2s); sink.write:after[batch=2] -> pause(driver, for=300ms)",
@@ -132,65 +129,7 @@ def test_a_query_id_needs_no_quotes() -> None:
     assert fault.at.where["query"] == "3f2b8c1e-0a9d-4c7e-9b1f-2d3e4f5a6b7c"
 
 
-NUMBER = st.integers(min_value=1, max_value=10**9)
-TEXT = st.text(max_size=12)
-SECONDS = st.floats(min_value=0, max_value=86400, allow_subnormal=False)
-CLASSES = st.sampled_from(["RuntimeError", "psycopg.OperationalError", "kafka.errors.KafkaError", "été.Ère"])
-
-
-def _values(parameter: Parameter) -> st.SearchStrategy[Any]:
-    if parameter.choices:
-        return st.sampled_from(parameter.choices)
-    if parameter.pattern:
-        return st.from_regex(parameter.pattern, fullmatch=True)
-    if parameter.name == "file":
-        return st.text(min_size=1, max_size=12) | st.sampled_from(["my_sink.py", "a/b-c.py", "a:1.py", "a b.py"])
-    return {"number": NUMBER, "text": TEXT, "duration": SECONDS, "class": CLASSES, "flag": st.booleans()}[
-        parameter.kind
-    ]
-
-
-def _some(parameters: tuple[Parameter, ...]) -> st.SearchStrategy[dict[str, Any]]:
-    required = {one.name: _values(one) for one in parameters if one.required}
-    optional = {one.name: _values(one) for one in parameters if not one.required}
-    return st.fixed_dictionaries(required, optional=optional)
-
-
-@st.composite
-def points(draw: st.DrawFn) -> Point:
-    phase: Phase = draw(st.sampled_from(PHASES))
-    edge = draw(st.sampled_from(phase.edges)) if phase.edges else None
-    return Point(phase.name, edge, draw(_some(phase.selectors)), draw(st.none() | NUMBER))
-
-
-@st.composite
-def actions(draw: st.DrawFn) -> Action:
-    spec: ActionSpec = draw(st.sampled_from(ACTIONS))
-    given = draw(_some(spec.arguments))
-    until = None
-    with_until = {argument.name for argument in spec.arguments if argument.with_until}
-    if spec.exactly_one:
-        chosen = draw(st.sampled_from(spec.exactly_one))
-        given = {name: value for name, value in given.items() if name not in spec.exactly_one}
-        if chosen == "until":
-            until = draw(points())
-        else:
-            given[chosen] = draw(SECONDS)
-            given = {name: value for name, value in given.items() if name not in with_until}
-    return Action(spec.name, draw(st.sampled_from(spec.targets)) if spec.targets else None, given, until)
-
-
-FAULTS = st.builds(
-    Fault,
-    at=points() | st.builds(Moment, SECONDS),
-    actions=st.lists(actions(), min_size=1, max_size=3).map(tuple),
-    holds=st.lists(points(), max_size=2).map(tuple),
-)
-PLANS = st.builds(Plan, st.lists(FAULTS, max_size=3).map(tuple))
-
-
-@given(PLANS)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(EVERY_PLAN)
 def test_every_plan_is_read_back_from_its_text(plan: Plan) -> None:
     text = format_plan(plan)
     assert parse(text) == plan
@@ -199,8 +138,7 @@ def test_every_plan_is_read_back_from_its_text(plan: Plan) -> None:
     assert text.isprintable()
 
 
-@given(PLANS)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(EVERY_PLAN)
 def test_faults_may_stand_on_lines_of_their_own(plan: Plan) -> None:
     assert parse("\n".join(format_fault(fault) for fault in plan.faults)) == plan
 
@@ -210,7 +148,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.text() | st.lists(PIECES, max_size=30).map("".join) | st.lists(PIECES, max_size=30).map(" ".join))
 def test_any_text_is_a_plan_or_an_error_with_a_place_in_it(text: str) -> None:
     error = _error_of(text)
@@ -259,11 +196,11 @@ ERRORS = [
     ("sink.write:after -> restart(driver, after=2)", 43, "2", "write it like 300ms, 2s, 1.5s or 2m"),
     ("sink.write:after -> restart(driver, after=25000m)", 43, "25000m", "longer than a day"),
     ("sink.write:after -> restart(executor)", 29, "executor", "valid: driver, node, broker"),
-    ("sink.write:after -> delay", 21, "delay", "delay needs for"),
+    ("sink.write:after -> delay", 21, "delay", "delay takes for=... or until POINT, one of them is needed"),
     ("sink.write:after -> pause(driver)", 21, "pause(driver)", "for=... or until POINT"),
     ("sink.write:after -> pause(driver, for=1s) until sink.write:before", 21, None, "not both"),
     ("sink.write:after -> pause(driver, longest=1s)", 21, None, "longest goes with until POINT"),
-    ("sink.write:after -> kill(driver) until sink.write:before", 40, "sink.write:before", "only pause does"),
+    ("sink.write:after -> kill(driver) until sink.write:before", 40, "sink.write:before", "only delay or pause do"),
     ("line[a.py:1] -> fail(after=yes)", 28, "yes", "after is true or false, not yes"),
     ("sink.write:after -> fail(psycopg.Error)", 26, "psycopg.Error", "error=psycopg.Error"),
     ('sink.write:after -> fail(error="a b")', 32, '"a b"', "dotted name of a class"),
@@ -273,7 +210,12 @@ ERRORS = [
     ("sink.write:after -> partition(driver, peer=driver, for=1s)", 44, "driver", "peer is broker1, broker2, broker3"),
     ("sink.write:after -> partition(driver, broker2, for=1s)", 39, "broker2", "peer=broker2"),
     ("sink.write:after -> partition(worker, for=1s)", 31, "worker", "Valid: driver, executor, broker"),
-    ("sink.write:after -> partition(driver) until sink.write:before", 45, "sink.write:before", "only pause does"),
+    (
+        "sink.write:after -> partition(driver) until sink.write:before",
+        45,
+        "sink.write:before",
+        "only delay or pause do",
+    ),
     ("sink.write:after#0 -> fail", 17, "#0", "#0 is not a count"),
     ("sink.write:after#x -> fail", 17, "#", "a comment needs a blank"),
     ("sink.write:after ->", 20, "", "expected an action, but the plan ends"),

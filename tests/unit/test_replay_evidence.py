@@ -346,6 +346,29 @@ def test_a_paused_process_goes_on(action: str) -> None:
     assert seen(paper.point("sink.write", "after", 1, 1), text) == "local:1 reported sink.write afterwards"
 
 
+KEPT = "delay(longest=2s) until sink.write:before[batch=2]"
+
+
+def kept_in_batch_1(**more: Any) -> Paper:
+    paper = Paper().start().hand_over(1, 1).reached_last().fired(KEPT, confirmed=False)
+    return paper.add("resumed", fault=0, process="local:1", **more).confirmed(KEPT)
+
+
+def test_a_thread_was_kept_if_its_point_was_reported_meanwhile_whatever_became_of_its_process() -> None:
+    text = f"sink.write:before[batch=1] -> {KEPT}"
+    assert seen(kept_in_batch_1(reached=True), text) == "it was reported while the thread was kept"
+
+
+def test_a_thread_that_was_let_go_before_goes_on_or_its_driver_fails_of_it() -> None:
+    text = f"sink.write:before[batch=1] -> {KEPT}"
+    assert seen(kept_in_batch_1(reached=False), text) is None
+    assert seen(kept_in_batch_1(reached=False).exited(1, -9, planned=True).start(2).batches(2, 1), text) is None
+    went_on = kept_in_batch_1(reached=False).point("sink.write", "after", 1, 1)
+    assert seen(went_on, text) == "local:1 reported sink.write afterwards"
+    failed = kept_in_batch_1(reached=False).exited(1, 1).start(2).batches(2, 1)
+    assert seen(failed, text) == "the driver ended by itself with code 1 meanwhile"
+
+
 def test_a_driver_that_is_replaced_is_not_the_same_process() -> None:
     text = "sink.write:before[batch=1] -> pause(driver) until batch.commit:after[batch=1]"
     paper = Paper().start().hand_over(1, 1).reached_last().fired("pause(driver) until batch.commit:after[batch=1]")
