@@ -2,8 +2,8 @@
 dies then. Spark never hands that batch over again, so what was kept back is lost. If the sink waits, the change is only
 late.
 
-Nobody can tell which batch a late change is of, so it is addressed by its number in the whole run, and has a run of its
-own.
+A change that no batch is known for, because it came when none was under way, is addressed by its number in the whole
+run. That is struck in the first batch, where the number is small, however many such changes time alone brings about.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ...faults import Action, Fault, Plan, Point, Value, format_action
+from ...faults import Action, Fault, Plan, Point, format_action
 from .points import KILL, Question, SweepPoint
 from .roles import MIDDLE
-from .trace import Event, Step
+from .trace import Event, Step, reports, runs_of
 
 KINDS = {"request": ("service", "kind"), "file": ("op",)}
 """Phases of what the job does outside of its processes, and what makes a kind of it."""
@@ -22,41 +22,69 @@ KINDS = {"request": ("service", "kind"), "file": ("op",)}
 LONGEST = 2.0
 """Seconds for which a change is kept back: by far more than a batch needs that does not wait for it."""
 
+Kind = tuple[str, ...]
+
 
 def unawaited(question: Question) -> Iterator[SweepPoint]:
-    """The first change of each kind behind the hand-over of the middle batch."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
+    """The first change of each kind: in the middle batch, else behind the hand-over of the first one."""
+    if MIDDLE not in question.roles:
         return
     for phase in KINDS:
         if question.phases is None or phase in question.phases:
-            for change in _first_of_each_kind(question.trace, phase, batch):
-                yield _point(change, batch)
+            yield from _of_phase(question, phase)
 
 
-def _first_of_each_kind(trace: Sequence[Event], phase: str, batch: int) -> Iterator[Point]:
-    """Behind the batch's hand-over, however late, with its number among all of its kind in the run."""
-    counts = Counter[tuple[str, ...]]()
-    found: set[tuple[str, ...]] = set()
+def _of_phase(question: Question, phase: str) -> Iterator[SweepPoint]:
+    middle = question.roles[MIDDLE]
+    steady = _kinds(reports(question.trace, middle), phase)
+    if again := runs_of(question.replay, middle)[:1]:
+        of_first_run = [event for event in reports(question.replay, middle) if event.get("run") in again]
+        known = _kinds(of_first_run, phase)
+        steady = [kind for kind in steady if kind in known]
+    for kind in steady:
+        change = Point(phase, "before", {**dict(zip(KINDS[phase], kind, strict=True)), "batch": middle}, 1)
+        yield _point(change, kind, MIDDLE, middle)
+    role, batch = min(question.roles.items(), key=lambda item: item[1])
+    for kind, number in _behind(question.trace, phase, batch):
+        if kind not in steady:
+            change = Point(phase, "before", dict(zip(KINDS[phase], kind, strict=True)), number)
+            yield _point(change, kind, role, batch, alone=True)
+
+
+def _kinds(reported: Sequence[Event], phase: str) -> list[Kind]:
+    return list(dict.fromkeys(_kind(event) for event in reported if _begins(event, phase)))
+
+
+def _behind(trace: Sequence[Event], phase: str, batch: int) -> Iterator[tuple[Kind, int]]:
+    """The first change of each kind behind the batch's hand-over, however late: its number in the run."""
+    counts = Counter[Kind]()
+    found: set[Kind] = set()
     handed_over = False
     for event in trace:
         if event["event"] != "point":
             continue
-        if (event["phase"], event.get("edge")) == ("sink.write", "before"):
-            handed_over = handed_over or event["batch"] == batch
-        elif (event["phase"], event.get("edge")) == (phase, "before"):
-            kind = tuple(str(event[name]) for name in KINDS[phase])
+        if (event["phase"], event.get("edge"), event.get("batch")) == ("sink.write", "before", batch):
+            handed_over = True
+        elif _begins(event, phase):
+            kind = _kind(event)
             counts[kind] += 1
             if handed_over and kind not in found:
                 found.add(kind)
-                where: dict[str, Value] = dict(zip(KINDS[phase], kind, strict=True))
-                yield Point(phase, "before", where, counts[kind])
+                yield kind, counts[kind]
 
 
-def _point(change: Point, batch: int) -> SweepPoint:
+def _begins(event: Event, phase: str) -> bool:
+    return (event["phase"], event.get("edge")) == (phase, "before")
+
+
+def _kind(event: Event) -> Kind:
+    return tuple(str(event[name]) for name in KINDS[event["phase"]])
+
+
+def _point(change: Point, kind: Kind, role: str, batch: int, *, alone: bool = False) -> SweepPoint:
     next_one = Point("sink.write", "before", {"batch": batch + 1})
     kept = Fault(change, (Action("delay", None, {"longest": LONGEST}, until=next_one),))
     died = Fault(Point("batch.commit", "after", {"batch": batch}), (KILL,))
-    shown = f"{' '.join(map(str, change.where.values()))}, kept back until its batch is committed"
+    detail = f"{' '.join(kind)}, kept back while its batch is committed"
     here = Step(change.phase, "before")
-    return SweepPoint(here, format_action(KILL), MIDDLE, batch, Plan((kept, died)), shown, alone=True)
+    return SweepPoint(here, format_action(KILL), role, batch, Plan((kept, died)), detail, alone=alone)

@@ -8,7 +8,11 @@ from onceproof.harness.certification.points import Question, SweepPoint
 from onceproof.harness.certification.space import space_of
 
 ROLES = {"first": 0, "middle": 1, "last": 2}
-END = " -> delay(longest=2s) until sink.write:before[batch=2]; batch.commit:after[batch=1] -> kill(driver)"
+
+
+def kept(change: str, batch: int) -> str:
+    next_one, done = f"sink.write:before[batch={batch + 1}]", f"batch.commit:after[batch={batch}]"
+    return f"{change} -> delay(longest=2s) until {next_one}; {done} -> kill(driver)"
 
 
 def reported(phase: str, **fields: Any) -> dict[str, Any]:
@@ -28,25 +32,33 @@ def kept_back(*trace: dict[str, Any], **more: Any) -> list[SweepPoint]:
     return [one for one in space_of(Question(trace=trace, **found)).points if "kept back" in one.detail]
 
 
-def test_the_first_request_of_each_kind_behind_the_hand_over_is_kept_back_by_its_number_in_the_run() -> None:
-    before = [handed_over(0), *asked("HSET", "HSET", batch=0), *asked("DEL"), handed_over(1)]
-    found = kept_back(*before, *asked("HSET", "HSET", "EXPIRE", batch=1), handed_over(2), *asked("HSET", batch=2))
+def test_the_first_request_of_each_kind_in_the_middle_batch_is_kept_back() -> None:
+    found = kept_back(handed_over(1), *asked("HSET", "HSET", "EXPIRE", batch=1))
     assert [one.text for one in found] == [
-        f"request:before[service=redis, kind={kind}]#{nth}{END}" for kind, nth in (("HSET", 3), ("EXPIRE", 1))
+        kept(f"request:before[service=redis, kind={kind}, batch=1]#1", 1) for kind in ("HSET", "EXPIRE")
     ]
-    assert all(one.alone and one.batch == 1 for one in found), "its number is that of a run without other faults"
+    assert not any(one.alone for one in found)
 
 
-def test_a_request_that_comes_when_its_batch_is_over_is_kept_back_too() -> None:
-    found = kept_back(handed_over(0), *asked("HSET"), handed_over(1), handed_over(2), *asked("HSET", batch=2))
-    assert [one.text for one in found] == [f"request:before[service=redis, kind=HSET]#2{END}"]
+def test_one_that_comes_when_no_batch_is_under_way_is_kept_back_by_its_number_in_the_run() -> None:
+    trace = [*asked("HSET", when="start"), handed_over(0), *asked("HSET"), handed_over(1), *asked("HSET")]
+    (found,) = kept_back(*trace)
+    assert found.text == kept("request:before[service=redis, kind=HSET]#2", 0)
+    assert found.alone, "other faults of a run would change its number"
+
+
+def test_one_that_not_both_traces_have_in_the_middle_batch_is_addressed_by_its_number() -> None:
+    first_run = [handed_over(1), *asked("DEL", batch=1)]
+    (found,) = kept_back(
+        handed_over(0), *asked("HSET", batch=0), handed_over(1), *asked("HSET", batch=1), replay=first_run
+    )
+    assert found.text.startswith("request:before[service=redis, kind=HSET]#1 -> delay")
 
 
 def test_changes_of_files_are_kept_back_by_their_operation() -> None:
     files = [reported("file", op=op, path=f"target/{op}", batch=1) for op in ("create", "rename", "create")]
-    assert [one.text for one in kept_back(handed_over(1), *files)] == [
-        f"file:before[op={op}]#1{END}" for op in ("create", "rename")
-    ]
+    found = [one.text for one in kept_back(handed_over(1), *files)]
+    assert found == [kept(f"file:before[op={op}, batch=1]#1", 1) for op in ("create", "rename")]
 
 
 def test_a_sink_that_has_no_requests_and_a_profile_of_steps_alone_have_none() -> None:
