@@ -519,8 +519,14 @@ class Injector:
         under_way, over = threading.Event(), threading.Event()
         if step.spec.keeps_thread:
             step.thread.answer.kept_until.append(over)
-        arguments = (step, awaited, detail, under_way, over)
-        threading.Thread(target=self._end, args=arguments, name=f"end of {step.action.name}", daemon=True).start()
+
+        def finish() -> None:
+            try:
+                self._end(step, awaited, detail, under_way)
+            finally:
+                over.set()
+
+        threading.Thread(target=finish, name=f"end of {step.action.name}", daemon=True).start()
         if awaited is None:
             under_way.wait()  # so that nobody takes the fault for done meanwhile
 
@@ -530,9 +536,7 @@ class Injector:
                 self._awaited.remove(awaited)
             awaited.acted.set()
 
-    def _end(
-        self, step: _Step, awaited: _Awaited | None, detail: str, under_way: threading.Event, over: threading.Event
-    ) -> None:
+    def _end(self, step: _Step, awaited: _Awaited | None, detail: str, under_way: threading.Event) -> None:
         """The second part of an action, then what follows it. With ``until`` it begins when the point is reported, by
         any process at any time, and the thread that reported it stays parked until it is done."""
         if awaited is not None:
@@ -547,7 +551,6 @@ class Injector:
                 self._forget(awaited)
             if step.armed.status.error is None:
                 self._carry_out(step.armed, step.scene.point, step.thread.answer, step.number + 1)
-        over.set()
 
     def _wait_for(self, awaited: _Awaited, longest: float | None) -> None:
         """Until the point is reported, or for so many seconds."""
