@@ -38,7 +38,8 @@ class Machines(Protocol):
         """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""
 
     def await_death(self, target: str, point: Report, seconds: float) -> str:
-        """Returns when no process of what :meth:`terminate` asked to end runs any more; raises after ``seconds``."""
+        """Returns when no process of what :meth:`terminate` asked to end runs any more: what still does after so many
+        ``seconds`` is killed."""
 
     def pause(self, target: str, point: Report, *, by: ActionReference, replace: bool = False) -> str:
         """SIGSTOP, by this action of the plan. With ``replace`` the cluster takes the process for dead and starts

@@ -8,7 +8,7 @@ from ..declarations import ActionSpec
 from ..replays import OF_A_DRIVER
 
 SECONDS = 30.0
-"""Within which nothing of the driver may run any more: YARN and Kubernetes send SIGKILL after 30 s or less."""
+"""After which what still runs of the driver is killed: YARN and Kubernetes send SIGKILL after 30 s or less."""
 
 
 def act(action: Action, scene: Scene) -> str:
@@ -22,7 +22,7 @@ def end(action: Action, scene: Scene) -> str:
 ACTION = ActionSpec(
     name="stop",
     meaning="SIGTERM to the driver's main process; the stopped thread then goes on, and the driver's Python and JVM "
-    "shut down in an orderly way or not; all of it must have ended within 30 s, and its supervisor restarts it at once",
+    "shut down in an orderly way or not; what still runs after 30 s is killed; its supervisor restarts it at once",
     example="sink.write:before[batch=1] -> stop(driver)",
     act=act,
     end=end,
