@@ -16,7 +16,7 @@ from onceproof.assertions import Workload
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial import act
 from onceproof.harness.trial.spec import TrialResult
-from trials import long
+from trials import described, landed, long
 
 SMALL = Workload(batches=3, rows=48)
 
@@ -185,3 +185,21 @@ def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert
     assert fault.confirmed
     [dropped] = [event for event in result.journal if event["event"] == "probe.dropped"]
     assert (dropped["kind"], dropped["edge"]) == ("COMMIT", edge)
+
+
+KEPT_BACK = (
+    "request:before[service=redis, kind=HSET]#1 -> delay(longest=2s) until sink.write:before[batch=1]; "
+    "batch.commit:after[batch=0] -> kill(driver)"
+)
+
+
+@pytest.mark.parametrize(
+    ("sink", "verdict", "lost"), [("upserts_in_background", "fail", 24), long("redis_upsert", "pass", 0)]
+)
+def test_a_request_that_is_kept_back_while_its_batch_is_committed_is_lost_if_the_sink_does_not_wait(
+    session: Session, sink: str, verdict: str, lost: int
+) -> None:
+    result = run(session, sink, KEPT_BACK)
+    assert result.verdict.outcome == verdict, described(result)
+    assert sum(anomaly.count for anomaly in result.verdict.anomalies if anomaly.kind == "lost") == lost
+    assert landed(result), described(result)
