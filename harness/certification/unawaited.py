@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ...faults import Action, Fault, Plan, Point, format_action
+from ...faults import Action, Fault, Plan, Point
 from .points import KILL, Question, SweepPoint
 from .roles import MIDDLE
 from .trace import Event, Step, reports, runs_of
@@ -83,8 +83,8 @@ def _kind(event: Event) -> Kind:
 
 def _point(change: Point, kind: Kind, role: str, batch: int, *, alone: bool = False) -> SweepPoint:
     next_one = Point("sink.write", "before", {"batch": batch + 1})
-    kept = Fault(change, (Action("delay", None, {"longest": LONGEST}, until=next_one),))
+    delay = Action("delay", None, {"longest": LONGEST}, until=next_one)
     died = Fault(Point("batch.commit", "after", {"batch": batch}), (KILL,))
     detail = f"{' '.join(kind)}, kept back while its batch is committed"
-    here = Step(change.phase, "before")
-    return SweepPoint(here, format_action(KILL), role, batch, Plan((kept, died)), detail, alone=alone)
+    plan = Plan((Fault(change, (delay,)), died))
+    return SweepPoint(Step(change.phase, "before"), delay.name, role, batch, plan, detail, alone=alone)
