@@ -13,6 +13,7 @@ from .declarations import ALWAYS_REPORTED, EXECUTIONS, PROCESS_KINDS, SINKS, Act
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
 from .shape import SinkShape
+from .values import print_place, print_value
 
 PhasePoint = tuple[str, Edge]
 """A phase and its edge."""
@@ -247,7 +248,7 @@ def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: P
     service = point.where.get("service")
     if service is not None and service not in shape.spoken_to:
         known = f"it uses {listed(sorted(shape.spoken_to))}; --proxy NAME=HOST:PORT names one of your own"
-        raise located.error(f"{_sink(shape)} does not use {service}: {known}", (*path, "where", "service"))
+        raise located.error(f"{_sink(shape)} does not use {print_value(service)}: {known}", (*path, "where", "service"))
 
 
 def _missing_in(execution: Execution, phase: Phase, point: Point) -> str | None:
@@ -263,7 +264,7 @@ def _check_line(located: LocatedPlan, shape: SinkShape, point: Point, path: Path
     if len(files) != 1:
         known = listed(files or list(shape.modules)[:MODULES_SHOWN])
         problem = f"may be {known}: name one of them" if files else _no_file_of(shape, known)
-        raise located.error(f"{named} {problem}", (*path, "where", "file"))
+        raise located.error(f"{print_place(named)} {problem}", (*path, "where", "file"))
     line, lines = int(point.where["line"]), shape.modules[files[0]]
     if line not in lines:
         near = listed(map(str, _nearest_lines(line, lines)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,10 @@ from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.spec import TrialResult
 from trials import SMALL
 
-# A busy machine is slow, not wrong.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine is slow, not wrong; and what CI draws must not differ from run to run.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
 settings.load_profile("patient")
 
 # Tests send signals to processes that they start: these must not inherit that nohup or a shell had them ignored.

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 from hypothesis import given, settings
-from onceproof.faults import UNKNOWN, Plan, PlanError, SinkShape, format_plan, resolve, shape_of
+from onceproof.faults import UNKNOWN, Plan, PlanError, SinkShape, format_plan, parse, resolve, shape_of
 from onceproof.harness.sinks import find_sink
 from plans import EVERY_PLAN, likely_plans
 
@@ -30,6 +30,14 @@ def refused(plan: Plan, shape: SinkShape, master: str, network: bool) -> PlanErr
     except PlanError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize("text", ['request:before[service="a\\n"] -> drop', 'line["a\\nb.py":3] -> fail'])
+def test_a_value_with_a_line_break_is_refused_in_one_line(text: str) -> None:
+    error = refused(parse(text), shape_named("postgres_upsert"), "local[2,4]", network=False)
+    assert error is not None
+    assert "\n" not in error.message
+    assert "\\n" in error.message
 
 
 @pytest.mark.parametrize("sink", SINKS)
