@@ -27,7 +27,7 @@ from .catalogue import (
     required_steps,
     shape_of,
 )
-from .declarations import ALWAYS_REPORTED, EXECUTIONS, Execution
+from .declarations import ALWAYS_REPORTED, EXECUTIONS, SERVERS, Execution
 from .errors import PlanError
 from .handlers import errors_at
 from .injector import Injector
@@ -45,6 +45,7 @@ __all__ = [
     "ALWAYS_REPORTED",
     "EXECUTIONS",
     "PHASES",
+    "SERVERS",
     "UNKNOWN",
     "Action",
     "ActionSpec",

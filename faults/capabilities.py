@@ -4,7 +4,8 @@ that is stopped.
 The harness implements :class:`Machines`, :class:`Network` and :class:`Checkpoint`; the injector has the thread. Each
 effect returns what was done in a few words once it is confirmed, and raises if it failed.
 
-``target`` is ``driver``, ``executor``, ``worker``, ``node`` or ``broker``. ``point`` is the report at which a thread is
+``target`` is ``driver``, ``executor``, ``worker``, ``node``, ``broker``, or the service whose server is meant
+(``postgres``, ``redis``). ``point`` is the report at which a thread is
 stopped; it is empty at a moment (``at(3s)``), where nothing is stopped.
 """
 
@@ -28,7 +29,7 @@ class Machines(Protocol):
     """Processes, and the machines on which they run. What ends is started again by its supervisor ``restart_after``
     seconds after its death."""
 
-    def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: str | None = None) -> str:
         """SIGKILL; returns when the death is confirmed."""
 
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
@@ -41,7 +42,9 @@ class Machines(Protocol):
         """Returns when no process of what :meth:`terminate` asked to end runs any more: what still does after so many
         ``seconds`` is killed."""
 
-    def pause(self, target: str, point: Report, *, by: ActionReference, replace: bool = False) -> str:
+    def pause(
+        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: str | None = None
+    ) -> str:
         """SIGSTOP, by this action of the plan. With ``replace`` the cluster takes the process for dead and starts
         another one in its place."""
 
@@ -52,7 +55,9 @@ class Machines(Protocol):
 class Network(Protocol):
     """The network between machines."""
 
-    def cut(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
+    def cut(
+        self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None
+    ) -> str:
         """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
 
         Returns once nothing passes; after ``seconds`` the network is healed without being asked.

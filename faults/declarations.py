@@ -13,6 +13,7 @@ from typing import Literal
 from ..plans import Action, Edge, Value
 from ..requirements import Requirement
 from .capabilities import Scene
+from .protocols import PROTOCOLS
 
 ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "files"]
 Sinks = Literal["every", "v2", "manifest", "kafka-transactions", "python", "stateful", "services", "files"]
@@ -30,6 +31,9 @@ PROCESS_KINDS: dict[ProcessKind, str] = {
 """The process whose thread is stopped at a phase; ``python`` is the sink's own code on the driver's machine. A
 connection is stopped by the proxy that it passes: the process at its other end waits for the answer. ``files`` is any
 process of the driver's machine, which the system stops."""
+
+SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
+"""The servers of targets, by the names of their services: Kafka's are the brokers."""
 
 EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
@@ -164,7 +168,7 @@ class ActionSpec:
     what it ends may get further than the point before it is dead, so that what is required is that of its last report.
 
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
-    ``takes_broker_away``: on these targets clients lose a broker for a while.
+    ``takes_service_away``: on these targets clients lose a broker, or a target's server, for a while.
 
     ``read_after_death_of``: what is changed is read only by the successor of this target, so that a kill of it must
     come behind the action in its fault; what that death must leave behind then is what this action requires.
@@ -193,7 +197,7 @@ class ActionSpec:
     runs_on: bool = False
     network: bool = False
     self_inflicted: tuple[str | None, ...] = ()
-    takes_broker_away: tuple[str, ...] = ()
+    takes_service_away: tuple[str, ...] = ()
     read_after_death_of: str | None = None
 
     @property

@@ -9,7 +9,16 @@ from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point
 from .catalogue import action_named, has_phase, phase_named, phases_of
-from .declarations import ALWAYS_REPORTED, EXECUTIONS, PROCESS_KINDS, SINKS, ActionSpec, Execution, Phase
+from .declarations import (
+    ALWAYS_REPORTED,
+    EXECUTIONS,
+    PROCESS_KINDS,
+    SERVERS,
+    SINKS,
+    ActionSpec,
+    Execution,
+    Phase,
+)
 from .errors import PlanError, listed
 from .language import LocatedPlan, Path, format_plan, parse_located
 from .shape import SinkShape
@@ -368,6 +377,8 @@ def _check_action(planned: _PlannedAction) -> None:
             _check_worker(planned)
         case "broker":
             _check_broker(planned)
+        case service if service in SERVERS:
+            _check_server(planned)
     _check_arguments(planned)
 
 
@@ -451,6 +462,16 @@ def _check_broker(planned: _PlannedAction) -> None:
     valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "broker"]
     names = f"valid: {', '.join(valid)}" if valid else f"{_sink(planned.shape)} has none"
     raise planned.error(f"{planned.text} needs a point that stops a broker: {names}", "target")
+
+
+def _check_server(planned: _PlannedAction) -> None:
+    """A server that the sink does not use is not started, or another trial's."""
+    services = planned.shape.services
+    if services is None or planned.action.target in services:
+        return
+    known = f"the SERVICES of {_sink(planned.shape)} are {listed(sorted(services)) or 'none'}"
+    message = f"{planned.text} needs a sink that uses {planned.action.target}: {known}"
+    raise planned.error(message, "target")
 
 
 def _check_worker(planned: _PlannedAction) -> None:

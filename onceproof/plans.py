@@ -42,7 +42,7 @@ class Moment:
 class Action:
     """``kill(driver)``, ``restart(broker, after=2s)``, ``pause(driver) until batch.commit:after[batch=1]``, ``fail``.
 
-    ``target`` is ``driver``, ``executor``, ``worker``, ``node`` or ``broker``, or None for actions on the
+    ``target`` is ``driver``, ``executor``, ``worker``, ``node``, ``broker`` or a service, or None for actions on the
     stopped thread itself. Durations among ``arguments`` are floats, in seconds.
     """
 

@@ -29,6 +29,9 @@ EVERY_SINK = (
     "batch.commit:before",
     "batch.commit:after",
 )
+PROTOCOL = "query.*,batch.*,sink.*,task.*,one task ended"
+"""--points: the steps of the protocol, without changes of files, of which a table format has hundreds."""
+
 TWO_PHASE = ("task.commit:before", "task.commit:after", "sink.commit:before", "sink.commit:after")
 
 _WRITES_A_BATCH_ONCE = """

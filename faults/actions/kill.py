@@ -5,30 +5,33 @@ from __future__ import annotations
 from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
-from ..declarations import ActionSpec, Parameter
+from ..declarations import SERVERS, ActionSpec, Parameter
 from ..replays import OF_A_DRIVER
+from ._brokers import ALL, chosen, which_broker
 
 
 def act(action: Action, scene: Scene) -> str:
-    lost = ACTION.value(action, "unsynced") == "lost"
-    end = scene.machines.cut_power if lost else scene.machines.kill
-    return end(str(action.target), scene.point, restart_after=scene.restart_after)
+    target, after = str(action.target), scene.restart_after
+    if ACTION.value(action, "unsynced") == "lost":
+        return scene.machines.cut_power(target, scene.point, restart_after=after)
+    return scene.machines.kill(target, scene.point, restart_after=after, which=chosen(action))
 
 
 ACTION = ActionSpec(
     name="kill",
     meaning="SIGKILL; its supervisor restarts it at once. driver: its whole machine (JVM, Python, pyspark.daemon, "
     "workers); executor: the JVM of the parked task; worker: the Python worker that serves the parked task; node: the "
-    "worker machine of the parked task, with all on it (docker); broker: the parked one. With unsynced=lost the "
-    "driver's machine loses its power",
+    "worker machine of the parked task, with all on it (docker); broker: the parked one; postgres, redis: the target's "
+    "server, which then recovers. With unsynced=lost the driver's machine loses its power",
     example="sink.commit:after[batch=2] -> kill(driver)",
     act=act,
     requires=(
         *OF_A_DRIVER,
         Requirement("higher_attempt", targets=("executor", "worker", "node")),
         Requirement("broker_registered", targets=("broker",)),
+        Requirement("server_back", targets=SERVERS),
     ),
-    targets=("driver", "executor", "worker", "node", "broker"),
+    targets=("driver", "executor", "worker", "node", "broker", *SERVERS),
     arguments=(
         Parameter(
             "unsynced",
@@ -39,7 +42,8 @@ ACTION = ActionSpec(
             targets=("driver",),
             needs_files=True,
         ),
+        which_broker(ALL),
     ),
-    self_inflicted=("executor", "worker", "node"),
-    takes_broker_away=("broker",),
+    self_inflicted=("executor", "worker", "node", *SERVERS),
+    takes_service_away=("broker", *SERVERS),
 )

@@ -6,6 +6,7 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
+from ._brokers import chosen, which_broker
 
 TARGETS = ("driver", "executor", "broker")
 
@@ -13,7 +14,8 @@ TARGETS = ("driver", "executor", "broker")
 def act(action: Action, scene: Scene) -> str:
     peer = ACTION.value(action, "peer")
     seconds = ACTION.seconds(action, "for")
-    return scene.network.cut(str(action.target), scene.point, None if peer is None else str(peer), seconds)
+    target, other = str(action.target), None if peer is None else str(peer)
+    return scene.network.cut(target, scene.point, other, seconds, which=chosen(action))
 
 
 ACTION = ActionSpec(
@@ -33,8 +35,9 @@ ACTION = ActionSpec(
             choices=("broker1", "broker2", "broker3", "worker1", "worker2"),
         ),
         Parameter("for", "duration", "from the cut to the healing", required=True),
+        which_broker(),
     ),
     network=True,
     self_inflicted=TARGETS,
-    takes_broker_away=TARGETS,
+    takes_service_away=TARGETS,
 )

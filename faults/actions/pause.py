@@ -6,12 +6,14 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
+from ._brokers import chosen, which_broker
 
 
 def act(action: Action, scene: Scene) -> str:
     """With ``until`` the cluster takes the silent process for dead, and its end comes later."""
     replace = action.until is not None
-    paused = scene.machines.pause(str(action.target), scene.point, by=scene.reference, replace=replace)
+    target, which = str(action.target), chosen(action)
+    paused = scene.machines.pause(target, scene.point, by=scene.reference, replace=replace, which=which)
     if replace:
         return paused
     try:
@@ -38,8 +40,9 @@ ACTION = ActionSpec(
         Parameter(
             "longest", "duration", "with until: when it goes on even if the point was not reported", with_until=True
         ),
+        which_broker(),
     ),
     longest="longest",
     exactly_one=("for", "until"),
-    takes_broker_away=("broker",),
+    takes_service_away=("broker",),
 )

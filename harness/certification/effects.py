@@ -71,7 +71,7 @@ class Family:
 def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
     if question.phases is not None and family.phase not in question.phases:
         return
-    found = {role: _steady(question, family, batch) for role, batch in question.roles.items()}
+    found = {role: steady(question, family, batch) for role, batch in question.roles.items()}
     if not any(found.values()) and question.phases is not None:
         yield from _none(question, family)
     for role, of_role in found.items():
@@ -82,7 +82,7 @@ def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
     yield from _behind_new_ones(question, family)
 
 
-def _steady(question: Question, family: Family, batch: int) -> list[Effect]:
+def steady(question: Question, family: Family, batch: int) -> list[Effect]:
     """The effects of a batch that any run of it has: those of both traces; and of kinds that are known to differ from
     run to run the first, but in a full sweep."""
     runs = runs_of(question.replay, batch)

@@ -71,7 +71,9 @@ def packs(points: Iterable[SweepPoint], most: int) -> list[Pack]:
 
 
 def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:
-    return pack[0].batches != point.batches or any(other.batch == point.batch for other in pack)
+    """A run that takes what trials share from the others must be short: it is shared by such points only."""
+    unlike = (pack[0].batches, pack[0].exclusive) != (point.batches, point.exclusive)
+    return unlike or any(other.batch == point.batch for other in pack)
 
 
 def _in_order(pack: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:

@@ -124,7 +124,7 @@ class Question:
     cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
     ``required`` those that it must have, with their edges. ``durable``: the sink says that it survives a loss of power.
     ``known_failures``: it is held against the library, too. ``batches`` of the workload; None where one batch is asked
-    for.
+    for. ``servers``: of the sink's targets, by their services.
     """
 
     trace: Sequence[Event]
@@ -138,6 +138,7 @@ class Question:
     durable: bool = False
     known_failures: bool = False
     batches: int | None = None
+    servers: Sequence[str] = ()
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...faults import phases_of, required_steps
+from ...faults import SERVERS, phases_of, required_steps
 from ...faults.acts import acts_at
 from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
@@ -64,4 +64,5 @@ def question_of(
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),
         batches=request.workload.batches if wanted.batch is None else None,
+        servers=[server for server in SERVERS if server in (shape.services or ())],
     )

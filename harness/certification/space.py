@@ -22,6 +22,7 @@ from .longer import longer
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
 from .requests import REQUESTS
+from .servers import servers
 from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .stops import stops
@@ -45,7 +46,7 @@ def space_of(question: Question) -> Space:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
-        wanted += [*unawaited(question), *stops(question), *zombies(question), *longer(question)]
+        wanted += [*unawaited(question), *stops(question), *zombies(question), *servers(question), *longer(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

@@ -179,6 +179,12 @@ class Environment(Protocol):
     def start_broker(self, broker: int) -> str:
         """Start a killed broker again; returns, for the journal, once its new incarnation is registered."""
 
+    def kill_server(self, service: str) -> str:
+        """SIGKILL the server of a service, with all of its processes at once. Raises EffectError."""
+
+    def start_server(self, service: str) -> str:
+        """Start it again on what it has on its disk; returns, for the journal, once it has recovered and answers."""
+
     def cut(self, process: str, peer: str | None) -> str:
         """Cut the network between the machine of ``process`` and ``peer``, both ways; returns once nothing passes.
 

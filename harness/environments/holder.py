@@ -47,7 +47,8 @@ INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
 CALLS = frozenset(
     {
         *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
-        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "failures", "collect_logs", "attach_info"),
+        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "kill_server", "start_server"),
+        *("failures", "collect_logs", "attach_info"),
     }
 )
 """What may be asked of the services over the socket."""
@@ -231,6 +232,12 @@ class RemoteServices:
 
     def start_broker(self, broker: int) -> str:
         return str(self._call("start_broker", broker))
+
+    def kill_server(self, service: str) -> str:
+        return str(self._call("kill_server", service))
+
+    def start_server(self, service: str) -> str:
+        return str(self._call("start_server", service))
 
     def failures(self) -> list[Failure]:
         return list(self._call("failures"))

@@ -13,6 +13,11 @@ TIMEOUT = 2.0
 DEFAULT_USER = "default"
 
 
+def first_user(password: str) -> str:
+    """The text of a file of users that has the one that everybody is who names none."""
+    return f"user {DEFAULT_USER} on >{password} ~* &* +@all\n"
+
+
 def version(url: str) -> str | NotYet:
     """The server's version, if it answers."""
     try:
@@ -29,6 +34,7 @@ def clear(url: str) -> None:
             users = [user for user in client.acl_users() if user != DEFAULT_USER]
             if users:
                 client.acl_deluser(*users)
+                client.acl_save()
             client.flushall()
     except redis.RedisError as error:
         raise Unavailable(f"valkey does not answer: {error}") from error

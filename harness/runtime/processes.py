@@ -119,6 +119,13 @@ def descendants(roots: Collection[int], rows: Table) -> list[Process]:
     return [rows[pid] for pid in sorted(below - set(roots)) if rows[pid].alive]
 
 
+def with_descendants(root: Process, rows: Table) -> list[Process]:
+    """A process and all below it; nothing once it is dead."""
+    own = rows.get(root.pid)
+    alive = [own] if own and own.alive and own.identity == root.identity else []
+    return alive + descendants([root.pid], rows) if alive else []
+
+
 def marked(variable: str, value: str, rows: Table) -> list[Process]:
     """Living processes that were started with ``variable=value``."""
     return [row for row in rows.values() if row.alive and environment(row.pid).get(variable) == value]

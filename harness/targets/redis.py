@@ -61,6 +61,7 @@ def release(url: str, name: str) -> None:
     """End the connections of the trial's users, empty its database, and let others have the number."""
     with _connect(url) as client:
         client.acl_deluser(*(user_of(name, side) for side in SIDES))
+        client.acl_save()
         for number in _numbers(client, name):
             with _connect(url, number) as own:
                 own.flushdb()
@@ -83,6 +84,7 @@ def add_user(url: str, name: str, side: Side, number: int) -> str:
         client.execute_command(  # type: ignore[no-untyped-call]
             "ACL", "SETUSER", user_of(name, side), "reset", f">{password}", *RULES, f"db={number}"
         )
+        client.acl_save()
     return password
 
 

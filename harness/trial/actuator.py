@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ...faults import SERVERS
 from ...plans import ActionReference
 from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
@@ -72,6 +73,8 @@ class TrialActuator:
             return self._supervisor().kill(point.get("process"), restart_after)
         if target == "broker":
             return self._kill_broker(point, restart_after)
+        if target in SERVERS:
+            return self._kill_server(target, restart_after)
         if target == "node":
             return self._kill_node(self._process("executor", point), restart_after)
         return self.environment.kill_process(self._process(target, point))
@@ -183,6 +186,10 @@ class TrialActuator:
     def _kill_node(self, process: str, restart_after: float) -> str:
         kill, start = partial(self.environment.kill_node, process), partial(self.environment.start_node, process)
         return self._restarts.kill(Restartable("node", process.partition(":")[0], kill, start), restart_after)[0]
+
+    def _kill_server(self, service: str, restart_after: float) -> str:
+        kill, start = partial(self.environment.kill_server, service), partial(self.environment.start_server, service)
+        return self._restarts.kill(Restartable("server", service, kill, start, back="back"), restart_after)[0]
 
     def _watch_coordinator(self, transactional_id: str, dead: int, restart: threading.Thread) -> None:
         """Say which broker takes the transaction over: another one, or the dead one once it is back.

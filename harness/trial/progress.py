@@ -11,6 +11,9 @@ from typing import Any
 from ...faults import Injector, Plan, action_named
 from ...plans import ActionReference
 
+BACK = {"broker_registered": "broker.registered", "server_back": "server.back"}
+"""The events that fulfil what a kill requires, by its kind."""
+
 
 class TrialProgress:
     """Fed with every journal event of a trial of ``plan``; answers from memory."""
@@ -23,8 +26,8 @@ class TrialProgress:
         self._newest: int | None = None
         self._consequences = 0
         self._cut: set[tuple[object, object]] = set()
-        self._killed_brokers = 0
-        self._paused_brokers: set[object] = set()
+        self._killed = 0
+        self._paused: set[object] = set()
         self._held_brokers = 0
         self._fired = False
         self._starting = True
@@ -44,7 +47,7 @@ class TrialProgress:
                 self._fired = True
                 self._consequences += self._self_inflicted(fields)
             self._note_network(event, fields)
-            self._note_brokers(event, fields)
+            self._note_services(event, fields)
 
     def _self_inflicted(self, fired: Mapping[str, Any]) -> bool:
         """Whether a driver may fail by itself after this action."""
@@ -64,7 +67,7 @@ class TrialProgress:
             self._starting = False
 
     def _note_network(self, event: str, fields: Mapping[str, Any]) -> None:
-        """While the plan keeps a machine cut off or a broker away, drivers may fail by that again and again."""
+        """While the plan keeps a machine cut off or a service away, drivers may fail by that again and again."""
         link = (fields.get("process"), fields.get("peer"))
         if event == "network.cut":
             self._cut.add(link)
@@ -73,38 +76,39 @@ class TrialProgress:
         elif event == "driver.exited":
             self._consequences += self._kept_away()
 
-    def _note_brokers(self, event: str, fields: Mapping[str, Any]) -> None:
-        """A broker is away from its kill or pause on, until it is registered again or goes on."""
-        dies, stops = self._takes_broker_away(fields)
-        back = event == "broker.registered" or (event == "environment.failure" and "broker" in fields)
+    def _note_services(self, event: str, fields: Mapping[str, Any]) -> None:
+        """A broker or server is away from its kill or pause on, until it is back or goes on."""
+        dies, stops = self._takes_service_away(fields)
+        failed = event == "environment.failure" and ("broker" in fields or "server" in fields)
+        back = event in BACK.values() or failed
         if event == "fault.fired" and dies:
-            self._killed_brokers += 1
+            self._killed += 1
         elif back or (event == "fault.failed" and dies):
-            self._killed_brokers = max(0, self._killed_brokers - 1)
+            self._killed = max(0, self._killed - 1)
         elif event == "fault.fired" and stops:
-            self._paused_brokers.add(fields.get("fault"))
+            self._paused.add(fields.get("fault"))
         elif event == "resumed" or (event in ("fault.confirmed", "fault.failed") and stops):
-            self._paused_brokers.discard(fields.get("fault"))
+            self._paused.discard(fields.get("fault"))
         if event in ("hold", "release") and (fields.get("point") or {}).get("role") == "broker":
             self._held_brokers += 1 if event == "hold" else -1
 
-    def _takes_broker_away(self, fields: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Whether an event's action takes a broker away until it is registered again, or until the action is over."""
+    def _takes_service_away(self, fields: Mapping[str, Any]) -> tuple[bool, bool]:
+        """Whether an event's action takes a broker or server away until it is back, or until the action is over."""
         reference = ActionReference.of(fields)
         action = reference.find(self._faults) if reference else None
         spec = action_named(action.name) if action else None
-        if action is None or spec is None or spec.network or action.target not in spec.takes_broker_away:
+        if action is None or spec is None or spec.network or action.target not in spec.takes_service_away:
             return False, False  # of a network it is told when it is cut and when it is healed
-        registers = any(one.kind == "broker_registered" and action.target in one.targets for one in spec.requires)
-        return registers, not registers
+        comes_back = any(one.kind in BACK and action.target in one.targets for one in spec.requires)
+        return comes_back, not comes_back
 
     def disturbed(self) -> bool:
-        """Whether the plan keeps a broker away, holds one of its threads, or cuts the network."""
+        """Whether the plan keeps a broker or a server away, holds a thread of a broker, or cuts the network."""
         with self._lock:
             return self._kept_away() or self._held_brokers > 0
 
     def _kept_away(self) -> bool:
-        return bool(self._cut or self._killed_brokers or self._paused_brokers)
+        return bool(self._cut or self._killed or self._paused)
 
     def committed_batches(self) -> int:
         return len(self._committed)
@@ -132,7 +136,7 @@ class TrialProgress:
         return self._fired
 
     def idle_seconds(self) -> float:
-        """A job that waits for its input, or for a network or a broker that the plan keeps from it, is not idle."""
+        """A job that waits for its input, or for a network or a service that the plan keeps from it, is not idle."""
         if self.busy() or self._kept_away() or self._arranging():
             return 0.0
         return time.monotonic() - self._moved

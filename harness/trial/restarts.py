@@ -1,4 +1,4 @@
-"""What a plan kills and the environment starts again: brokers, and machines of Spark's."""
+"""What a plan kills and the environment starts again: brokers, servers of targets, and machines of Spark's."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ Record = Callable[[str, Mapping[str, Any]], None]
 class Restartable:
     """A part of the environment, which is the cluster's ``target``, with what kills it and what starts it again.
 
-    ``identity`` is the journal's name for it. ``kill`` returns what died, ``start`` what is registered again.
+    ``identity`` is the journal's name for it. ``kill`` returns what died, ``start`` what is ``back`` again: the last
+    word of the event that says so.
     """
 
     target: str
     identity: str | int
     kill: Callable[[], str]
     start: Callable[[], str]
+    back: str = "registered"
 
     def __str__(self) -> str:
         return f"{self.target} {self.identity}" if isinstance(self.identity, int) else self.identity
@@ -73,4 +75,4 @@ class Restarts:
             self._failures.append(f"{part} did not come back: {error}")
             self.record("environment.failure", {**part.as_fields(), "part": str(part), "detail": str(error)})
         else:
-            self.record(f"{part.target}.registered", {**part.as_fields(), "detail": detail})
+            self.record(f"{part.target}.{part.back}", {**part.as_fields(), "detail": detail})

@@ -39,9 +39,9 @@ CLIENT_SECONDS = 60.0
 
 
 def settle_seconds(spec: TrialSpec) -> float:
-    """How long quiet is waited for: longer where the plan takes brokers away from their clients."""
+    """How long quiet is waited for: longer where the plan takes a service away from its clients."""
     actions = [action for fault in spec.plan.faults for action in fault.actions]
-    lost = any(action.target in action_named(action.name).takes_broker_away for action in actions)
+    lost = any(action.target in action_named(action.name).takes_service_away for action in actions)
     return spec.settle_deadline + (CLIENT_SECONDS if lost else 0.0)
 
 

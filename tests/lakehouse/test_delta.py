@@ -10,6 +10,7 @@ from onceproof.assertions import Guarantee, Workload
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.session import Request, Session
+from trials import PROTOCOL
 
 WORKLOAD = Workload(batches=4, rows=96)
 
@@ -21,7 +22,7 @@ def request(sink: str, claim: Guarantee | None = None) -> Request:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("sink", ["delta_table", "delta_foreach"])
 def test_what_is_written_through_delta_is_exactly_once(session: Session, tmp_path: Path, sink: str) -> None:
-    certificate = certify(session, request(sink), tmp_path / "sweep", Wanted(points="phases"))
+    certificate = certify(session, request(sink), tmp_path / "sweep", Wanted(points=PROTOCOL))
     assert (certificate.verdict, certificate.guarantee) == ("pass", "exactly-once"), certificate.summary
 
 
@@ -29,7 +30,7 @@ def test_what_is_written_through_delta_is_exactly_once(session: Session, tmp_pat
 def test_a_reader_of_deltas_bare_directory_meets_the_files_of_a_batch_that_died(
     session: Session, tmp_path: Path
 ) -> None:
-    wanted = Wanted(points="phases", fail_fast=True)
+    wanted = Wanted(points=PROTOCOL, fail_fast=True)
     asked = request("delta_bare", Guarantee.EXACTLY_ONCE)
     certificate = certify(session, asked, tmp_path / "sweep", wanted)
     assert certificate.reference.verdict == "pass", certificate.reference.reason

@@ -12,6 +12,7 @@ from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.releases import with_release
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import find_sink
+from trials import PROTOCOL
 
 SINK = find_sink("iceberg_table")
 
@@ -25,7 +26,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 @pytest.mark.timeout(3600)
 def test_icebergs_streaming_sink_is_exactly_once(session: Session, tmp_path: Path) -> None:
     request = Request(str(SINK), workload=Workload(batches=3, rows=96), deadline=180)
-    certificate = certify(session, request, tmp_path / "sweep", Wanted(points="phases", batch=1))
+    certificate = certify(session, request, tmp_path / "sweep", Wanted(points=PROTOCOL, batch=1))
     assert (certificate.verdict, certificate.guarantee) == ("pass", "exactly-once"), certificate.summary
     assert certificate.environment["spark"].startswith("4.1.")
     assert any(cell.step == "task.commit:after" and cell.status == "pass" for cell in certificate.scope.cells)

@@ -69,6 +69,12 @@ class Machines:
     def kill_broker(self, broker: int) -> str:
         return self._kill(f"kafka-{broker}:1")
 
+    def start_server(self, service: str) -> str:
+        return self._start(service)
+
+    def kill_server(self, service: str) -> str:
+        return self._kill(service)
+
     def start_node(self, process: str) -> str:
         return self._start(process)
 
@@ -375,7 +381,11 @@ def test_a_broker_that_cannot_be_resumed_is_a_failure_of_the_environment_and_a_d
     assert len(bench.named("environment.failure")) == len(failures)
 
 
-KILLS = [("broker", BROKER, "broker.registered", {"broker": 1}), ("node", TASK, "node.registered", {"node": "worker2"})]
+KILLS = [
+    ("broker", BROKER, "broker.registered", {"broker": 1}),
+    ("node", TASK, "node.registered", {"node": "worker2"}),
+    ("postgres", TASK, "server.back", {"server": "postgres"}),
+]
 
 
 @pytest.mark.parametrize(("target", "point", "event", "fields"), KILLS)

@@ -223,7 +223,7 @@ def test_the_network_is_healed_before_a_broker_is_waited_for(held: DockerService
     assert project.done.index("blackhole in kafka2") < project.done.index("kafka1 awaited")
 
 
-def test_a_redis_that_a_user_has_started_is_emptied_for_the_next_one_if_it_runs(
+def test_a_redis_that_a_user_has_started_is_emptied_for_the_next_one_and_started_if_it_is_dead(
     held: DockerServices, project: Project
 ) -> None:
     held.recover()
@@ -234,7 +234,8 @@ def test_a_redis_that_a_user_has_started_is_emptied_for_the_next_one_if_it_runs(
     project.found["valkey"].status = "exited"
     project.done.clear()
     held.recover()
-    assert not any(done.endswith("emptied") for done in project.done)
+    assert project.done[-1] == "redis://127.0.0.1:6380/0 emptied"
+    assert "start of valkey" in project.done
 
 
 def test_a_redis_that_does_not_answer_is_not_given_to_the_next_user(

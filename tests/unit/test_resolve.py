@@ -124,6 +124,17 @@ def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
 
 
+def test_a_server_is_killed_only_for_a_sink_that_uses_it() -> None:
+    text = "sink.write:after[batch=1] -> kill(redis) then restart(redis, after=2s)"
+    using = replace(FOREACH, services=frozenset({"redis"}))
+    assert resolved(text, using)
+    assert resolved(text, UNKNOWN)
+    error = refusal(text, replace(FOREACH, services=frozenset({"postgres"})))
+    assert error.message == (
+        "kill(redis) needs a sink that uses redis: the SERVICES of postgres_upsert.py are postgres"
+    )
+
+
 def test_a_node_is_killed_only_where_it_is_a_machine_of_its_own() -> None:
     text = "task.commit:before[batch=1] -> kill(node)"
     assert "kill(node) needs --env docker" in refusal(text, PYTHON, "standalone").message

