@@ -5,8 +5,9 @@ The harness implements :class:`Machines`, :class:`Network` and :class:`Checkpoin
 effect returns what was done in a few words once it is confirmed, and raises if it failed.
 
 ``target`` is ``driver``, ``executor``, ``worker``, ``node``, ``broker``, or the service whose server is meant
-(``postgres``, ``redis``). ``point`` is the report at which a thread is
-stopped; it is empty at a moment (``at(3s)``), where nothing is stopped.
+(``postgres``, ``redis``). ``point`` is the report at which a thread is stopped; it is empty at a moment (``at(3s)``),
+where nothing is stopped. ``which`` broker is meant, if not the parked one: ``broker1`` to ``broker3``, ``controller``,
+``coordinator``, ``leader``, or ``all`` of them.
 """
 
 from __future__ import annotations
@@ -55,9 +56,7 @@ class Machines(Protocol):
 class Network(Protocol):
     """The network between machines."""
 
-    def cut(
-        self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None
-    ) -> str:
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None) -> str:
         """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
 
         Returns once nothing passes; after ``seconds`` the network is healed without being asked.

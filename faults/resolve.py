@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point
+from .actions._brokers import BY_NUMBER
 from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
     ALWAYS_REPORTED,
@@ -102,15 +103,16 @@ def resolve(
     *,
     trace: bool = False,
     network: bool = False,
+    brokers: int = len(BY_NUMBER),
     proxies: bool = True,
     no_files: str = "",
 ) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
     ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
-    lines is reported besides. ``network``: the environment's machines have a network between them. ``proxies``: it can
-    put a proxy in front of a service. ``no_files``: why changes of files cannot be stopped, if so. Raises PlanError, at
-    the place in the plan's text: that of a LocatedPlan, else the canonical text.
+    lines is reported besides. The environment has so many ``brokers``; ``network``: its machines have a network between
+    them; ``proxies``: it can put a proxy in front of a service; ``no_files``: why changes of files cannot be stopped,
+    if so. Raises PlanError, at the place in the plan's text: that of a LocatedPlan, else the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     for point, path in _points(located.plan):
@@ -124,7 +126,7 @@ def resolve(
         raise located.error(message, (index, "actions", number, "arguments", name))
     for index, fault in enumerate(located.plan.faults):
         for number, action in enumerate(fault.actions):
-            _check_action(_PlannedAction(located, shape, master, network, fault, action, index, number))
+            _check_action(_PlannedAction(located, shape, master, network, brokers, fault, action, index, number))
     plan, unsynced = _with_files(located.plan, shape), bool(_needing_files(located.plan))
     points = [point for point, _ in _points(plan)]
     rows = {int(point.where["row"]) for point in points if "row" in point.where}
@@ -338,6 +340,7 @@ class _PlannedAction:
     shape: SinkShape
     master: str
     network: bool
+    brokers: int
     fault: Fault
     action: Action
     index: int
@@ -456,12 +459,17 @@ def _check_executor(planned: _PlannedAction) -> None:
 
 
 def _check_broker(planned: _PlannedAction) -> None:
-    """There may be several brokers: the one that is parked is meant."""
-    if planned.spec.follows or (planned.phase and planned.phase.where == "broker"):
+    """There may be several brokers: the one that is parked is meant, or one that is named."""
+    which = str(planned.action.arguments.get("which", ""))
+    if which in BY_NUMBER[planned.brokers :]:
+        there = f"there is no {which}: --brokers is {planned.brokers} here"
+        raise planned.error(there, "arguments", "which")
+    if which or planned.spec.follows or (planned.phase and planned.phase.where == "broker"):
         return
     valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "broker"]
     names = f"valid: {', '.join(valid)}" if valid else f"{_sink(planned.shape)} has none"
-    raise planned.error(f"{planned.text} needs a point that stops a broker: {names}", "target")
+    wanted = f"{planned.text} needs which=, or a point that stops a broker"
+    raise planned.error(f"{wanted}: {names}", "target")
 
 
 def _check_server(planned: _PlannedAction) -> None:

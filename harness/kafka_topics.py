@@ -66,6 +66,15 @@ def create_topics(
         _await_leaders(admin, name, partitions, until)
 
 
+def partition_leader(bootstrap: str, topic: str, partition: int, timeout: float = 10.0) -> int:
+    """The id of the broker that leads a partition."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    found = _metadata(admin, topic, time.monotonic() + timeout).get(partition)
+    if found is None or found.leader < 0:
+        raise ObservationError(f"topic {topic} partition {partition} has no leader")
+    return int(found.leader)
+
+
 def delete_topics(bootstrap: str, topics: Collection[str], timeout: float = 5.0) -> None:
     """Delete topics with their records. No error for one that is gone."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})

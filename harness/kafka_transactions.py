@@ -43,7 +43,7 @@ def open_transactions(bootstrap: str, topics: Collection[str], timeout: float = 
     Those that a coordinator knows are named by their transactional id. One that only a partition's leader knows (its
     coordinator forgot it: KIP-664) is named ``producer <id>``.
     """
-    with _admin(bootstrap, timeout) as admin:
+    with admin_client(bootstrap, timeout) as admin:
         described = _ongoing(admin, topics)
         known = {description.producer_id for description in described.values()}
         found = [
@@ -92,7 +92,7 @@ def transaction_coordinator(bootstrap: str, transactional_id: str, timeout: floa
 
     kind = CoordinatorType.TRANSACTION.value
     request = FindCoordinatorRequest(key=transactional_id, key_type=kind, coordinator_keys=[transactional_id])
-    with _admin(bootstrap, timeout) as admin:
+    with admin_client(bootstrap, timeout) as admin:
         answer = admin._manager.run(admin._manager.send, request)
         found = answer.coordinators[0] if answer.coordinators else answer
         if found.error_code != 0:
@@ -106,7 +106,7 @@ def _abort_orphan(bootstrap: str, transaction: Open, timeout: float) -> None:
     from kafka.admin import AbortTransactionSpec
 
     topic = transaction.detail.rpartition("-")[0]
-    with _admin(bootstrap, timeout) as admin:
+    with admin_client(bootstrap, timeout) as admin:
         for place, producer in _open_producers(admin, [topic]):
             if f"{ORPHAN}{producer.producer_id}" == transaction.name:
                 epoch = producer.coordinator_epoch
@@ -148,8 +148,8 @@ def _held(places: Collection[Partition], topics: Collection[str]) -> str:
 
 
 @contextmanager
-def _admin(bootstrap: str, timeout: float) -> Iterator[Any]:
-    """kafka-python's admin client: the only one here that speaks the requests of KIP-664."""
+def admin_client(bootstrap: str, timeout: float) -> Iterator[Any]:
+    """kafka-python's admin client: the only one here that speaks the requests of KIP-664 and KIP-595."""
     from kafka.admin import KafkaAdminClient  # not above: it takes a while to load
     from kafka.errors import KafkaError as ClientError
 
@@ -165,4 +165,4 @@ def _admin(bootstrap: str, timeout: float) -> Iterator[Any]:
         finally:
             admin.close()
     except ClientError as error:
-        raise ObservationError(f"transactions at {bootstrap}: {type(error).__name__}: {error}") from error
+        raise ObservationError(f"brokers at {bootstrap}: {type(error).__name__}: {error}") from error

@@ -117,7 +117,7 @@ def resolve_plan(
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger, own_services)
-        resolved = resolve(located, shape, master, **_abilities(env, master), trace=trace)
+        resolved = resolve(located, shape, master, **_abilities(options), trace=trace)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
@@ -125,17 +125,20 @@ def resolve_plan(
 
 def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | None:
     """Why this plan cannot be carried out with a sink of this shape in this environment; None if it can."""
-    env, master = where(options)
+    _, master = where(options)
     try:
-        resolve(plan, shape, master, **_abilities(env, master))
+        resolve(plan, shape, master, **_abilities(options))
     except PlanError as error:
         return error.message
     return None
 
 
-def _abilities(env: str, master: str) -> dict[str, Any]:
-    """What :func:`onceproof.faults.resolve` is told of an environment of this kind."""
-    return {"network": env == "docker", "proxies": env == "local", "no_files": no_files(env, master)}
+def _abilities(options: EnvironmentOptions) -> dict[str, Any]:
+    """What :func:`onceproof.faults.resolve` is told of the environment."""
+    env, master = where(options)
+    brokers = attached(options).brokers or (BROKERS if env == "docker" else 1)
+    in_docker = env == "docker"
+    return {"network": in_docker, "brokers": brokers, "proxies": not in_docker, "no_files": no_files(env, master)}
 
 
 def open_environment(options: EnvironmentOptions) -> Environment:

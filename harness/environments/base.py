@@ -171,8 +171,14 @@ class Environment(Protocol):
 
     def resume_process(self, process: str) -> str: ...
 
+    def brokers(self) -> list[int]:
+        """The ids of all brokers."""
+
     def broker_of(self, process: str) -> int:
         """The broker id that runs as ``process``."""
+
+    def broker_process(self, broker: int) -> str:
+        """The process that runs as this broker. Raises EffectError if there is none."""
 
     def kill_broker(self, broker: int) -> str: ...
 

@@ -47,8 +47,8 @@ INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
 CALLS = frozenset(
     {
         *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
-        *("arm_brokers", "broker_of", "kill_broker", "start_broker", "kill_server", "start_server"),
-        *("failures", "collect_logs", "attach_info"),
+        *("arm_brokers", "brokers", "broker_of", "broker_process", "kill_broker", "start_broker"),
+        *("kill_server", "start_server", "failures", "collect_logs", "attach_info"),
     }
 )
 """What may be asked of the services over the socket."""
@@ -226,6 +226,12 @@ class RemoteServices:
 
     def broker_of(self, pid: int) -> int:
         return int(self._call("broker_of", pid))
+
+    def brokers(self) -> list[int]:
+        return list(self._call("brokers"))
+
+    def broker_process(self, broker: int) -> int:
+        return int(self._call("broker_process", broker))
 
     def kill_broker(self, broker: int) -> str:
         return str(self._call("kill_broker", broker))

@@ -21,6 +21,7 @@ from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
 from .arrange import Resources
+from .brokers import Brokers
 from .checkpoint_changes import CheckpointChanges
 from .disk import Disk
 from .driver_log import error_in
@@ -72,7 +73,8 @@ def act(
     record = _recorder(journal, progress, watch)
     disk = _disk(spec, resources)
     changes = CheckpointChanges(resources.checkpoint, record)
-    actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk, changes=changes)
+    brokers = Brokers(environment, resources.source, resources.open_in_kafka)
+    actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk, changes=changes, brokers=brokers)
     observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:
         injector = stack.enter_context(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +16,7 @@ from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
+from .brokers import Brokers
 from .checkpoint_changes import CheckpointChanges
 from .disk import Disk
 from .network import Cut, Network, Record
@@ -36,7 +38,8 @@ class TrialActuator:
     Called on the injector's threads, mostly while the reporting thread is parked.
 
     ``worker_of`` names the Python worker that serves the task of a report. ``disk`` knows what is not synced, where
-    the plan takes that away. ``changes`` are those that can be made to the query's checkpoint.
+    the plan takes that away. ``changes`` are those that can be made to the query's checkpoint. ``brokers`` knows which
+    of them is what.
     """
 
     environment: Environment
@@ -45,6 +48,7 @@ class TrialActuator:
     supervisor: Supervisor | None = None
     disk: Disk | None = None
     changes: CheckpointChanges | None = None
+    brokers: Brokers | None = None
     _watches: list[threading.Thread] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
@@ -67,12 +71,12 @@ class TrialActuator:
         """Counts the job's seconds from now on. Raises EffectError."""
         return self._supervisor().stopwatch()
 
-    def kill(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: str | None = None) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
         if target == "driver":
             return self._supervisor().kill(point.get("process"), restart_after)
         if target == "broker":
-            return self._kill_broker(point, restart_after)
+            return self._kill_brokers(self._brokers(point, which), point, restart_after)
         if target in SERVERS:
             return self._kill_server(target, restart_after)
         if target == "node":
@@ -105,12 +109,14 @@ class TrialActuator:
             return f"{alive} still ran {seconds:g} s after SIGTERM: {ending.kill()}"
         return f"{ending.process} and all on its machine ended"
 
-    def pause(self, target: str, point: Report, *, by: ActionReference, replace: bool = False) -> str:
+    def pause(
+        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: str | None = None
+    ) -> str:
         """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place.
 
         ``by`` is the action that stops them. Raises EffectError.
         """
-        return self._pauses.begin(by, self._pausable(target, point, replace))
+        return self._pauses.begin(by, self._pausable(target, point, replace, which))
 
     def resume(self, target: str, point: Report, *, paused_by: ActionReference | None = None) -> str:
         """Let processes of ``target`` go on, whichever process reports ``point``: those that ``paused_by`` has stopped,
@@ -119,12 +125,12 @@ class TrialActuator:
             return self._pauses.end(paused_by)
         return self._pauses.end_last(target) or self._pauses.resume(self._pausable(target, point))
 
-    def cut(self, target: str, point: Report, peer: str | None, seconds: float) -> str:
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None) -> str:
         """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
 
         Returns once nothing passes. Raises EffectError.
         """
-        process = self._driver(point) if target == "driver" else self._process(target, point)
+        process = self._driver(point) if target == "driver" else self._process(target, point, which)
         return self._network.cut(Cut(target, process, self._machine(target, process), peer), seconds)
 
     def restore(self, deadline: float) -> list[str]:
@@ -145,7 +151,9 @@ class TrialActuator:
             raise EffectError("no driver runs yet")
         return self.supervisor
 
-    def _process(self, target: str, point: Report) -> str:
+    def _process(self, target: str, point: Report, which: str | None = None) -> str:
+        if which is not None:
+            return self.environment.broker_process(self._brokers(point, which)[0])
         process = self.worker_of(point) if target == "worker" else point.get("process")
         if target == "executor" and not process:
             process = next(iter(self.environment.executors()), None)
@@ -153,9 +161,9 @@ class TrialActuator:
             raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)
 
-    def _pausable(self, target: str, point: Report, replace: bool = False) -> Pausable:
+    def _pausable(self, target: str, point: Report, replace: bool = False, which: str | None = None) -> Pausable:
         if target != "driver":
-            process = self._process(target, point)
+            process = self._process(target, point, which)
             stop, resume = self.environment.pause_process, self.environment.resume_process
             return Pausable(target, process, partial(stop, process), partial(resume, process))
         incarnation = self._supervisor().driver_of(point.get("process"))
@@ -170,14 +178,26 @@ class TrialActuator:
         """The name that a plan has for the machine of ``process``, if it has one."""
         return f"broker{self.environment.broker_of(process)}" if target == "broker" else process.rpartition(":")[0]
 
-    def _kill_broker(self, point: Report, restart_after: float) -> str:
-        broker = self.environment.broker_of(self._process("broker", point))
-        start = partial(self.environment.start_broker, broker)
-        part = Restartable("broker", broker, partial(self.environment.kill_broker, broker), start)
-        detail, restart = self._restarts.kill(part, restart_after)
-        if "transactional_id" in point:
-            arguments = (str(point["transactional_id"]), broker, restart)
-            name = f"coordinator after broker {broker}"
+    def _brokers(self, point: Report, which: str | None) -> list[int]:
+        if which is None:
+            return [self.environment.broker_of(self._process("broker", point))]
+        if self.brokers is None:
+            raise EffectError(f"no broker is found that is {which}")
+        try:
+            return self.brokers.find(which, point)
+        except ObservationError as error:
+            raise EffectError(f"which broker is {which}: {error}") from error
+
+    def _kill_brokers(self, brokers: list[int], point: Report, restart_after: float) -> str:
+        """Several are one part of the environment: they come back together, because alone they have no quorum."""
+        identity = brokers[0] if len(brokers) == 1 else f"{len(brokers)} brokers"
+        kill, start = (
+            partial(_all_of, call, brokers) for call in (self.environment.kill_broker, self.environment.start_broker)
+        )
+        detail, restart = self._restarts.kill(Restartable("broker", identity, kill, start), restart_after)
+        if "transactional_id" in point and len(brokers) == 1:
+            arguments = (str(point["transactional_id"]), brokers[0], restart)
+            name = f"coordinator after broker {brokers[0]}"
             watch = threading.Thread(target=self._watch_coordinator, args=arguments, name=name, daemon=True)
             self._watches.append(watch)
             watch.start()
@@ -209,3 +229,9 @@ class TrialActuator:
             coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
             fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
             self.record("txn.coordinator", fields)
+
+
+def _all_of(call: Callable[[int], str], brokers: Sequence[int]) -> str:
+    """Of each broker, at the same time."""
+    with ThreadPoolExecutor(len(brokers)) as pool:
+        return "; ".join(pool.map(call, brokers))

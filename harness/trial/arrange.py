@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...assertions import Open
 from ..environments.base import Environment, Side
 from ..errors import ObservationError
 from ..jobs import Job
@@ -30,6 +31,10 @@ class Resources:
     checkpoint: Path
     targets: Targets
     namespaces: Mapping[Side, Mapping[str, Any]]
+
+    def open_in_kafka(self) -> list[Open]:
+        """The transactions of the sink's producers that are open. Raises ObservationError."""
+        return [one for one in self.targets.open(False) if one.kind == "kafka"]
 
     def drop_source(self) -> None:
         """Remove the source topic. Raises ObservationError."""

@@ -419,3 +419,26 @@ def test_a_broker_that_does_not_come_back_is_a_failure_of_the_environment(bench:
 def test_a_broker_that_is_away_keeps_no_command_alive(bench: Bench) -> None:
     bench.actuator.kill("broker", BROKER, restart_after=LONG)
     assert [one.name for one in threading.enumerate() if one.name == "restart of broker 1" and one.daemon]
+
+
+class Roles:
+    """Brokers 1 to 3, of which the second is the controller."""
+
+    def find(self, which: str, point: Mapping[str, Any]) -> list[int]:
+        return [1, 2, 3] if which == "all" else [2]
+
+
+def test_a_broker_that_the_plan_names_dies_wherever_the_thread_is_parked(bench: Bench) -> None:
+    bench.actuator.brokers = Roles()  # type: ignore[assignment]
+    bench.actuator.kill("broker", TASK, restart_after=LONG, which="controller")
+    assert bench.machines.away == ["kafka-2:1"]
+    assert bench.actuator.settle(5) == []
+    assert bench.named("broker.registered") == [{"broker": 2, "detail": "registered"}]
+
+
+def test_all_brokers_die_and_come_back_as_one(bench: Bench) -> None:
+    bench.actuator.brokers = Roles()  # type: ignore[assignment]
+    assert bench.actuator.kill("broker", TASK, restart_after=LONG, which="all") == "killed; killed; killed"
+    assert sorted(bench.machines.away) == ["kafka-1:1", "kafka-2:1", "kafka-3:1"]
+    assert bench.actuator.settle(5) == []
+    assert [event["broker"] for event in bench.named("broker.registered")] == ["3 brokers"]

@@ -28,7 +28,7 @@ from .driver import DockerDriver, DriverPool, start_driver
 from .options import DockerOptions
 from .project import service_of
 from .published import copy_directory
-from .services import DRIVER, WORKERS, AttachInfo, DockerServices
+from .services import BROKER_NUMBERS, DRIVER, WORKERS, AttachInfo, DockerServices
 
 MASTER_URL = "spark://spark-master:7077"
 PLACE = re.compile(r"(?P<kind>broker|worker|driver)-?(?P<number>\d+)(?:\.\d+)?")
@@ -163,6 +163,12 @@ class DockerEnvironment:
         if match is None or match["kind"] != "broker":
             raise EffectError(f"{process} is not a broker")
         return int(match["number"])
+
+    def brokers(self) -> list[int]:
+        return list(BROKER_NUMBERS)
+
+    def broker_process(self, broker: int) -> str:
+        return f"broker{broker}:1"
 
     def kill_broker(self, broker: int) -> str:
         return self.services.kill_broker(broker)

@@ -135,6 +135,12 @@ class LocalEnvironment:
     def broker_of(self, process: str) -> int:
         return self.services.broker_of(_pid_of(process))
 
+    def brokers(self) -> list[int]:
+        return self.services.brokers()
+
+    def broker_process(self, broker: int) -> str:
+        return reference(self.services.broker_process(broker))
+
     def kill_broker(self, broker: int) -> str:
         return self.services.kill_broker(broker)
 

@@ -61,6 +61,10 @@ class Services(Protocol):
 
     def broker_of(self, pid: int) -> int: ...
 
+    def brokers(self) -> list[int]: ...
+
+    def broker_process(self, broker: int) -> int: ...
+
     def kill_broker(self, broker: int) -> str: ...
 
     def start_broker(self, broker: int) -> str: ...
@@ -186,6 +190,15 @@ class LocalServices:
             if broker.child is not None and broker.child.pid == pid:
                 return number
         raise EffectError(f"process {pid} is not a broker of this environment")
+
+    def brokers(self) -> list[int]:
+        return list(self._brokers().brokers)
+
+    def broker_process(self, broker: int) -> int:
+        child = self._broker(broker).child
+        if child is None or child.ended:
+            raise EffectError(f"broker {broker} does not run")
+        return child.pid
 
     def kill_broker(self, broker: int) -> str:
         return self._broker(broker).kill()
