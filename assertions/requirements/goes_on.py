@@ -21,11 +21,21 @@ def check(struck: Struck) -> Found:
     process = _stopped(struck)
     if struck.action.target is not None and "longest" in struck.action.arguments and not _taken_over(struck):
         return Found(required, None, "no other driver was handed the batch before it went on")
+    if answer := _answer(struck, process):
+        return Found(required, answer)
     for _, event in points(struck.journal, start):
         if _is_of(event, process, struck):
             return Found(required, f"{event.get('process')} reported {event.get('phase')} afterwards")
     end = _own_end(struck, process, start) if _is_a_driver(struck, process) else None
     return Found(required, end, None if end else f"{process} reported nothing afterwards")
+
+
+def _answer(struck: Struck, process: str | None) -> str | None:
+    """What the process answered when it was asked, once it had been resumed."""
+    for event in struck.journal[struck.fired_at :]:
+        if event["event"] == "process.answers" and event.get("process") == process:
+            return str(event["detail"])
+    return None
 
 
 def _taken_over(struck: Struck) -> bool:

@@ -180,6 +180,9 @@ class Environment(Protocol):
     def broker_process(self, broker: int) -> str:
         """The process that runs as this broker. Raises EffectError if there is none."""
 
+    def await_broker(self, broker: int) -> str:
+        """Returns, for the journal, once it answers by itself. Raises Unavailable if it does not."""
+
     def kill_broker(self, broker: int) -> str: ...
 
     def start_broker(self, broker: int) -> str:

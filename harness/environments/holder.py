@@ -47,7 +47,7 @@ INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
 CALLS = frozenset(
     {
         *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
-        *("arm_brokers", "brokers", "broker_of", "broker_process", "kill_broker", "start_broker"),
+        *("arm_brokers", "brokers", "broker_of", "broker_process", "await_broker", "kill_broker", "start_broker"),
         *("kill_server", "start_server", "failures", "collect_logs", "attach_info"),
     }
 )
@@ -232,6 +232,9 @@ class RemoteServices:
 
     def broker_process(self, broker: int) -> int:
         return int(self._call("broker_process", broker))
+
+    def await_broker(self, broker: int) -> str:
+        return str(self._call("await_broker", broker))
 
     def kill_broker(self, broker: int) -> str:
         return str(self._call("kill_broker", broker))

@@ -165,7 +165,8 @@ class TrialActuator:
         if target != "driver":
             process = self._process(target, point, which)
             stop, resume = self.environment.pause_process, self.environment.resume_process
-            return Pausable(target, process, partial(stop, process), partial(resume, process))
+            answer = which and partial(self.environment.await_broker, self.environment.broker_of(process))
+            return Pausable(target, process, partial(stop, process), partial(resume, process), answer or None)
         incarnation = self._supervisor().driver_of(point.get("process"))
         driver = incarnation.driver
         stop_driver = partial(self._supervisor().replace, incarnation) if replace else driver.pause

@@ -17,13 +17,14 @@ Record = Callable[[str, Mapping[str, Any]], None]
 class Pausable:
     """A ``process``, which is the cluster's ``target``, with what stops it and what resumes it.
 
-    Both return, for the journal, what was done.
+    Both return, for the journal, what was done. ``answer``: what shows that it goes on, where no probe of it does.
     """
 
     target: str
     process: str
     stop: Callable[[], str]
     resume: Callable[[], str]
+    answer: Callable[[], str] | None = None
 
     def as_fields(self, detail: str) -> dict[str, Any]:
         """As the journal names it."""
@@ -94,4 +95,6 @@ class Pauses:
     def _resume(self, one: Pausable) -> str:
         detail = one.resume()
         self.record("process.resumed", one.as_fields(detail))
+        if one.answer is not None:
+            self.record("process.answers", one.as_fields(one.answer()))
         return detail

@@ -170,6 +170,9 @@ class DockerEnvironment:
     def broker_process(self, broker: int) -> str:
         return f"broker{broker}:1"
 
+    def await_broker(self, broker: int) -> str:
+        return self.services.await_broker(broker)
+
     def kill_broker(self, broker: int) -> str:
         return self.services.kill_broker(broker)
 

@@ -235,7 +235,19 @@ class DockerServices:
         if containers.running(container):
             raise EffectError(f"broker {broker} runs already")
         containers.start(container, f"broker {broker}")
-        return self._await_broker(broker)
+        return self.await_broker(broker)
+
+    def await_broker(self, broker: int) -> str:
+        """Returns once it is registered, and says so itself. Raises Unavailable."""
+        container = self._broker(broker)
+        since = containers.started_at(container)
+        self._planned.discard(str(container.id))
+
+        def answer() -> str | NotYet:
+            self._raise_failures()
+            return registered(broker, self._broker_address(broker), containers.log_since(container, since))
+
+        return wait_available(answer, BROKER_SECONDS, f"broker {broker} to be registered", poll=0.2)
 
     # -- servers of targets -----------------------------------------------------------------------------------------
 
@@ -390,7 +402,7 @@ class DockerServices:
         self._raise_failures()
         if "kafka1" in services:
             for broker in BROKER_NUMBERS:
-                self._await_broker(broker)
+                self.await_broker(broker)
             self._await_leaders()
         if "postgres" in services:
             wait_available(self._postgres_answers, START_SECONDS, "postgres to answer")
@@ -398,17 +410,6 @@ class DockerServices:
             wait_available(self._redis_answers, START_SECONDS, "valkey to answer")
         if "spark-master" in services:
             wait_available(self._workers_registered, START_SECONDS, "both Spark workers to register", poll=0.2)
-
-    def _await_broker(self, broker: int) -> str:
-        container = self._broker(broker)
-        since = containers.started_at(container)
-        self._planned.discard(str(container.id))
-
-        def answer() -> str | NotYet:
-            self._raise_failures()
-            return registered(broker, self._broker_address(broker), containers.log_since(container, since))
-
-        return wait_available(answer, BROKER_SECONDS, f"broker {broker} to be registered", poll=0.2)
 
     def _await_leaders(self) -> None:
         bootstrap = str(self.addresses(inside=False).kafka)
@@ -432,7 +433,7 @@ class DockerServices:
         for broker in brokers:
             containers.start(self._broker(broker), f"broker {broker}")
         for broker in brokers:
-            self._await_broker(broker)
+            self.await_broker(broker)
         self._await_leaders()
 
     def _raise_failures(self) -> None:

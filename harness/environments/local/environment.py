@@ -141,6 +141,9 @@ class LocalEnvironment:
     def broker_process(self, broker: int) -> str:
         return reference(self.services.broker_process(broker))
 
+    def await_broker(self, broker: int) -> str:
+        return self.services.await_broker(broker)
+
     def kill_broker(self, broker: int) -> str:
         return self.services.kill_broker(broker)
 

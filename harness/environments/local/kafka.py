@@ -181,7 +181,12 @@ class KafkaCluster:
         if broker.running:
             raise EffectError(f"{broker.part} runs already")
         self._launch(broker)
-        return self._await(broker)
+        return self.await_broker(broker.number)
+
+    def await_broker(self, number: int) -> str:
+        """Returns once it is registered, and says so itself. Raises Unavailable."""
+        broker = self.brokers[number]
+        return wait_available(broker.registered, START_SECONDS, f"{broker.part} to be registered")
 
     def failures(self) -> list[Failure]:
         return [failure for broker in self.brokers.values() if (failure := broker.failure())]
@@ -202,7 +207,7 @@ class KafkaCluster:
 
     def _await_all(self) -> None:
         for broker in self.brokers.values():
-            self._await(broker)
+            self.await_broker(broker.number)
         wait_available(self._all_lead, START_SECONDS, "the brokers to lead every partition")
 
     def _launch(self, broker: Broker) -> None:
@@ -218,9 +223,6 @@ class KafkaCluster:
                     "ONCEPROOF_TOKEN": injector.token,
                 }
         broker.launch(agent, environment)
-
-    def _await(self, broker: Broker) -> str:
-        return wait_available(broker.registered, START_SECONDS, f"{broker.part} to be registered")
 
     def _all_lead(self) -> bool | NotYet:
         for broker in self.brokers.values():

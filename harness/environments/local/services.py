@@ -65,6 +65,8 @@ class Services(Protocol):
 
     def broker_process(self, broker: int) -> int: ...
 
+    def await_broker(self, broker: int) -> str: ...
+
     def kill_broker(self, broker: int) -> str: ...
 
     def start_broker(self, broker: int) -> str: ...
@@ -199,6 +201,10 @@ class LocalServices:
         if child is None or child.ended:
             raise EffectError(f"broker {broker} does not run")
         return child.pid
+
+    def await_broker(self, broker: int) -> str:
+        self._broker(broker)
+        return self._brokers().await_broker(broker)
 
     def kill_broker(self, broker: int) -> str:
         return self._broker(broker).kill()
