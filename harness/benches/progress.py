@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..session import Request, Session
+from ..trial.spec import TrialResult
 from .trials import passed
 
 PROGRESS = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
@@ -41,8 +42,13 @@ class Batch:
 
 def batches(session: Session, request: Request) -> list[Batch]:
     """Run a trial without a fault, and give its batches. Raises UsageError if it did not pass."""
+    return measured_batches(session, replace(request, plan="", watch=False), passed)
+
+
+def measured_batches(session: Session, request: Request, run: Callable[[Session, Request], TrialResult]) -> list[Batch]:
+    """The batches of the trial that ``run`` runs and does not refuse."""
     with tempfile.TemporaryDirectory(prefix="onceproof-events-") as directory:
-        passed(session, replace(request, plan="", watch=False, conf={**request.conf, **_logging(directory)}))
+        run(session, replace(request, conf={**request.conf, **_logging(directory)}))
         return [batch for file in Path(directory).iterdir() for batch in read_events(file)]
 
 

@@ -11,10 +11,11 @@ from cyclopts.validators import Number
 
 from ..benches import checkpoint as checkpoints
 from ..benches import guarantees as costs
+from ..benches import overhead as overheads
 from ..benches import recovery as recoveries
 from ..benches.plot import check_plot, stacked
 from ..console.printing import say
-from ..errors import HELD
+from ..errors import HELD, UsageError
 from ..reports._tables import code, document, table
 from ..session import EnvironmentOptions, Session
 from ..sinks import find_sink
@@ -35,7 +36,7 @@ Plot = Annotated[Path | None, Parameter(help="draw to this file, as .svg and .pn
 
 def register(app: App) -> None:
     bench = App(name="bench", help="Measure what guarantees and recoveries cost.")
-    for command in (recovery, checkpoint, guarantees):
+    for command in (recovery, checkpoint, guarantees, overhead):
         bench.command(command)
     app.command(bench)
 
@@ -159,6 +160,53 @@ def guarantees(
     return HELD
 
 
+def overhead(
+    *,
+    rows: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000), help="rows of a small batch")] = 4000,
+    pairs: Annotated[int, Parameter(validator=COUNT, help="pairs of trials in each case")] = 10,
+    case: Annotated[
+        list[str] | None, Parameter(help="what is armed, as the table names it; may be repeated [default: all]")
+    ] = None,
+) -> int:
+    """What it costs a job that its steps, requests and files could be stopped, while none is: throughput in pairs of
+    trials, one with probes and proxies, one without.
+
+    Prints medians, with the interval that they lie in.
+
+    Examples:
+
+        onceproof bench overhead
+
+        onceproof bench overhead --case "changes of files" --pairs 4
+    """
+    known = {one.name: one for one in overheads.CASES}
+    if unknown := [name for name in case or () if name not in known]:
+        raise UsageError(f"--case {unknown[0]} is none of the cases: {', '.join(known)}")
+    cases = [known[name] for name in case or known]
+    measured = _run(
+        None,
+        lambda session: overheads.measure(
+            session,
+            cases,
+            rows,
+            pairs,
+            lambda one, pair: told(f"{one.name}: {pair.cost:+.1%} of {pair.bare:.0f} rows/s"),
+        ),
+    )
+    lines = [
+        [
+            one.case.name,
+            code(one.case.sink),
+            str(len(one.pairs)),
+            _share(one.median),
+            " to ".join(map(_share, one.interval)),
+        ]
+        for one in measured
+    ]
+    say(table(("armed", "sink", "pairs", "throughput lost, median", "interval"), lines))
+    return HELD
+
+
 def _run(plot: Path | None, measure: Callable[[Session], Sequence[T]]) -> Sequence[T]:
     """In a session of its own; a plot that cannot be drawn is refused before it."""
     if plot is not None:
@@ -175,6 +223,10 @@ def _draw(plot: Path | None, title: str, bars: Sequence[str], parts: Mapping[str
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
+
+
+def _share(value: float) -> str:
+    return f"{value:+.1%}"
 
 
 def _seconds(value: float) -> str:

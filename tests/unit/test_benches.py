@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from onceproof.assertions import planned
 from onceproof.harness.benches.guarantees import Measured as Sink
+from onceproof.harness.benches.overhead import CASES, Pair
+from onceproof.harness.benches.overhead import Measured as Overhead
 from onceproof.harness.benches.plot import stacked
 from onceproof.harness.benches.progress import PROGRESS, Batch, read_events
 from onceproof.harness.benches.recovery import BATCHES, MOST_KEYS, Case, Measured, fits, workload_of
@@ -57,6 +59,7 @@ def test_the_largest_state_is_one_that_a_trial_may_have() -> None:
         (["recovery", "--keys", "0"], "--keys 0 is out of range: give 1 to 200000"),
         (["recovery", "--keys", "1000000"], "--keys 1000000 is out of range: give 1 to 200000"),
         (["recovery", "--state-store", "redis"], "redis"),
+        (["overhead", "--case", "tables"], "--case tables is none of the cases: steps"),
         (["recovery", "--repeat", "0"], "--repeat"),
         (["recovery", "--keys", "10", "--plot", "nowhere/at/all"], "nowhere/at"),
         (["checkpoint", "--interval", "0"], "--interval"),
@@ -101,3 +104,15 @@ def test_bars_are_drawn_as_svg_and_png(tmp_path: Path) -> None:
     svg, png = stacked(tmp_path / "plot", "t", ["a", "b"], {"one": [1.0, 2.0], "two": [0.5, 0.0]})
     assert svg.read_text().lstrip().startswith("<?xml")
     assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_cost_of_being_armed_is_the_median_of_pairs_with_the_interval_that_it_lies_in() -> None:
+    pairs = [Pair(armed=100 - lost, bare=100) for lost in (9, 1, 3, 2, -5, 4, 2, 3, 2, 30)]
+    found = Overhead(CASES[0], pairs)
+    assert round(found.median, 3) == 0.025
+    assert [round(one, 2) for one in found.interval] == [0.01, 0.09]
+    assert Overhead(CASES[0], pairs[:1]).interval == (pairs[0].cost, pairs[0].cost)
+
+
+def test_what_is_armed_strikes_at_a_batch_that_never_comes() -> None:
+    assert all("[batch=60] -> kill(driver)" in case.plan for case in CASES)
