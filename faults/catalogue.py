@@ -12,8 +12,10 @@ from typing import Any
 
 from ..additions import declared_in
 from ..plans import Action, Edge, Fault, Value
+from ..requirements import required_at
 from . import actions, phases
-from .declarations import PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
+from .declarations import ENVIRONMENTS, PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
+from .replays import PROTOCOL
 from .shape import UNKNOWN, SinkShape, lines_of, shape_of
 
 __all__ = [
@@ -128,11 +130,23 @@ def render_catalogue(shape: SinkShape = UNKNOWN) -> list[dict[str, Any]]:
             "meaning": phase.meaning,
             "two_phase_commit": phase.two_phase,
             "source": phase.source,
+            "environments": list(ENVIRONMENTS[phase.where]),
+            "after_a_crash": after_a_crash(phase),
             "example": example_of(phase),
         }
         for phase in PHASES
         if has_phase(shape, phase)
     ]
+
+
+def after_a_crash(phase: Phase) -> dict[str, str]:
+    """What the protocol requires, by the edge at which the driver dies; of a broker's phase, the broker. One without
+    edges has ``before``."""
+    target = "broker" if phase.where == "broker" else "driver"
+    required = action_named("kill").required_of(target)
+    batch = 0 if any(selector.name == "batch" for selector in phase.selectors) else None
+    found = {edge: required_at(required, (phase.name, edge), batch) for edge in phase.edges or ("before",)}
+    return {edge: PROTOCOL[one.kind] for edge, one in found.items() if one is not None}
 
 
 def render_actions() -> list[dict[str, Any]]:
@@ -141,6 +155,7 @@ def render_actions() -> list[dict[str, Any]]:
         {
             "name": action.name,
             "targets": list(action.targets),
+            "environments": ["docker"] if action.network else ["local", "docker"],
             "arguments": {parameter.name: parameter.meaning for parameter in action.arguments},
             "until": action.takes_until,
             "meaning": action.meaning,

@@ -37,6 +37,11 @@ SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
 
 EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
+ENVIRONMENTS: dict[ProcessKind, tuple[str, ...]] = {
+    kind: ("local",) if kind in ("connection", "files") else ("local", "docker") for kind in EVERYWHERE
+}
+"""Those that can stop a thread there: containers speak to services without a proxy, and are not filtered by us."""
+
 SINKS: dict[Sinks, str] = {
     "every": "every sink",
     "v2": "V2 sinks",

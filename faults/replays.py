@@ -19,6 +19,16 @@ OF_A_DRIVER = (
 )
 """The offset log decides whether a batch is planned again or replayed, the commit log whether it comes again at all."""
 
+PROTOCOL: dict[str, str] = {
+    "planned_again": "the next run plans the batch anew",
+    "handed_over": "the next run hands the batch over with the offsets that were planned",
+    "replayed": "the next run hands the batch over a second time, with the same offsets",
+    "gone_on": "the batch never comes again, the next run goes on behind it",
+    "new_run": "a new run of the same query starts",
+    "broker_registered": "the broker registers again, and the transaction is complete, as it was decided",
+}
+"""What the protocol requires after a crash, by the kind of evidence."""
+
 SAME_INPUT = ("handed_over", "replayed")
 """Kinds that say that a batch came again with the very input that it had."""
 

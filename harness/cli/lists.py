@@ -46,7 +46,7 @@ def phases(
     if sink is not None:
         names = {phase.name for phase, _ in phases_of(shape(find_sink(sink)))}
         rows = [row for row in rows if row["name"] in names]
-    return _show(rows, json, ("name", "edges", "sinks", "meaning"))
+    return _show(rows, json, ("name", "edges", "sinks", "environments", "meaning"))
 
 
 def jobs(*, json: Json = False) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -397,10 +398,18 @@ def test_the_table_of_phases_in_the_docs_is_the_catalogue() -> None:
     for row in render_catalogue():
         edges = ", ".join(f"`:{edge}`" for edge in row["edges"]) or "none"
         selectors = ", ".join(f"`{name}`" for name in row["selectors"])
-        assert (
-            f"| `{row['name']}` | {edges} | {row['meaning']} | {row['sinks']} | {row['where']} | {selectors} |" in text
-        )
+        cells = (edges, row["meaning"], row["sinks"], row["where"], selectors, ", ".join(row["environments"]))
+        assert f"| `{row['name']}` | {' | '.join(cells)} |" in text
         assert f"| `{row['name']}` | {row['two_phase_commit']} | `{row['source']}` |" in text
+
+
+def test_the_docs_say_what_the_protocol_requires_after_a_crash_at_each_step() -> None:
+    text = (ROOT / "docs" / "phases.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"(?m)^\| ([^|`]+) \| (`[^|]+`) \|$", text))
+    for row in render_catalogue():
+        assert set(row["after_a_crash"]) == set(row["edges"] or ["before"]), f"{row['name']} requires nothing"
+        for edge, required in row["after_a_crash"].items():
+            assert f"`{row['name']}:{edge}`" in rows[required] or f"`{row['name']}`" in rows[required]
 
 
 def test_the_table_of_actions_in_the_docs_is_the_catalogue() -> None:
