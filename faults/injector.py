@@ -28,7 +28,7 @@ from .catalogue import action_named, restart_delay
 from .declarations import ActionSpec
 from .matching import Counter
 from .printing import format_action, format_fault, format_point
-from .rendezvous import DROP, FAIL, GO_ON, Rendezvous
+from .rendezvous import DROP, FAIL, GO_ON, LATE, Rendezvous
 from .report import Batches, Message, Stages, process_of, to_point
 
 Record = Callable[[str, Mapping[str, Any]], None]
@@ -91,6 +91,7 @@ class _Answer:
 
     text: bytes = GO_ON
     ordered: bool = False
+    late: bool = False
     kept_until: list[threading.Event] = field(default_factory=list)
 
 
@@ -106,6 +107,7 @@ class _ParkedThread:
     told_to_act: bool = False
 
     def keep(self, seconds: float) -> None:
+        self.answer.late = True
         if self.closing.wait(seconds):
             raise InjectionError(f"the trial ended before {seconds:g} s were over")
 
@@ -423,7 +425,8 @@ class Injector:
             self._fire(armed, point, answer)
         for over in answer.kept_until:
             self._keep(over)
-        return answer.text
+        on_its_way = answer.late and point.get("phase") == "request"
+        return LATE if on_its_way and answer.text == GO_ON else answer.text
 
     def _keep(self, over: threading.Event) -> None:
         with self._lock:

@@ -38,4 +38,5 @@ ACTION = ActionSpec(
     exactly_one=("for", "until"),
     keeps_thread=True,
     moment=False,
+    self_inflicted=(None,),
 )

@@ -18,12 +18,12 @@ WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not a
 
 BEYOND = (
     "a task that goes on after its driver, or beside another attempt of it",
-    "a request that its service carries out after the client has given it up",
+    "a request that its client gives up after more than ten seconds, and that its service carries out",
     "code that runs between two batches, or after the last one",
     "a write that the sink does not wait for, where neither requests nor files are seen",
     "a driver that is taken for dead while it works on a batch, and never goes on",
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
-    "a recovery that begins more than seconds after the crash, or with another configuration or number of partitions",
+    "a recovery that begins more than a minute after the crash, or with another configuration or number of partitions",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
     "more than twelve batches, larger ones than the workload's, and times finer than a millisecond",

@@ -23,6 +23,7 @@ from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
 from .requests import REQUESTS
 from .servers import servers
+from .slow import late_recovery, slow_requests
 from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .stops import stops
@@ -46,7 +47,8 @@ def space_of(question: Question) -> Space:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
-        wanted += [*unawaited(question), *stops(question), *zombies(question), *servers(question), *longer(question)]
+        wanted += [*slow_requests(question), *late_recovery(question), *unawaited(question), *stops(question)]
+        wanted += [*zombies(question), *servers(question), *longer(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

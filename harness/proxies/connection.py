@@ -18,15 +18,20 @@ READ = 256 * 1024
 QUEUED = 4 * 1024 * 1024
 """Bytes of a client's that wait to be sent, beyond which nothing more is read from it."""
 
-Stop = Callable[[Literal["before", "after"], Request], bool]
-"""Reports a request and waits; False if nothing more may pass."""
+Order = Literal["pass", "pass late", "end"]
+"""``pass late``: what was on its way for long arrives, even if nobody waits for it any more. ``end``: nothing more may
+pass."""
+
+Stop = Callable[[Literal["before", "after"], Request], Order]
+"""Reports a request and waits."""
 
 
 class Connection:
     """Passes on what ``client`` and ``server`` send to each other, until one of them has ended or ``stop`` says so.
 
     ``gone``: whether the client's process is dead, not only its end of the connection closed. While a request, or its
-    answer, is stopped, nothing passes in either direction.
+    answer, is stopped, nothing passes in either direction. A request whose process has died meanwhile is discarded; one
+    that a living process has given up is on its way all the same.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Connection:
         self._pending: Request | None = None
         self._answer = bytearray()
         self._open_ended = False
+        self._given_up = False
 
     def serve(self) -> None:
         """Until the end; the sockets are the caller's to close. Raises ValueError for what is not of the protocol."""
@@ -55,12 +61,11 @@ class Connection:
 
     def _pass_some(self) -> bool:
         full = sum(len(piece.data) for piece in self._waiting) > QUEUED
-        readable = _readable([self._server] if full else [self._client, self._server])
+        readable = _readable([self._server] if full or self._given_up else [self._client, self._server])
         if self._client in readable:
             data = self._client.recv(READ)
-            if not data:
-                return False
-            self._waiting.extend(self._conversation.sent(data))
+            self._given_up = not data
+            self._waiting.extend(self._conversation.sent(data) if data else ())
         if self._server in readable:
             data = self._server.recv(READ)
             if not data:
@@ -68,7 +73,7 @@ class Connection:
                 return False
             if not all(self._answered(piece) for piece in self._conversation.answered(data)):
                 return False
-        return self._send()
+        return self._send() and not (self._given_up and self._pending is None)
 
     def _send(self) -> bool:
         """Pass on what waits, up to the next request that has no answer yet."""
@@ -77,7 +82,7 @@ class Connection:
             if piece.reply:
                 self._client.sendall(piece.reply)
             if piece.request is not None:
-                if piece.request.changes and not self._may_pass("before", piece.request, piece.answered):
+                if piece.request.changes and not self._may_pass("before", piece.request):
                     return False
                 self._pending = piece.request if piece.answered else None
             self._server.sendall(piece.data)
@@ -104,10 +109,13 @@ class Connection:
         if self._open_ended and request is not None and self._may_pass("after", request):
             self._client.sendall(self._answer)
 
-    def _may_pass(self, edge: Literal["before", "after"], request: Request, answered: bool = True) -> bool:
-        """A request whose client has ended meanwhile is discarded; who waits for no answer may have sent all and closed
-        its end."""
-        return self._stop(edge, request) and not (has_ended(self._client) and (answered or self._gone()))
+    def _may_pass(self, edge: Literal["before", "after"], request: Request) -> bool:
+        """Not once the client's process has died, which is not told as a point either; but for what is late."""
+        order = "end" if self._is_dead() else self._stop(edge, request)
+        return order == "pass late" or (order == "pass" and not self._is_dead())
+
+    def _is_dead(self) -> bool:
+        return has_ended(self._client) and self._gone()
 
 
 def _readable(peers: Sequence[socket.socket]) -> list[socket.socket]:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import Any, Literal
 
 from ...faults.protocols import Address, Protocol, Request
-from ...faults.rendezvous import AGAIN, DROP, GO_ON, close_socket
+from ...faults.rendezvous import AGAIN, DROP, GO_ON, LATE, close_socket
 from ...faults.report import Message
+from ..runtime.waiting import WaitTimeout, wait_for
 from .clients import Client, client_of
-from .connection import Connection
+from .connection import Connection, Order
 
 CONNECT_SECONDS = 10.0
+
+ANSWER_SECONDS = 5.0
+"""How long a service may take for a request that arrived late."""
+
+ORDERS: Mapping[bytes | None, Order] = {GO_ON: "pass", LATE: "pass late"}
 
 Receive = Callable[[Message], bytes | None]
 """The injector's: takes a report and gives the answer; None if the trial has ended."""
@@ -40,6 +46,7 @@ class Proxy:
         self._receive: Receive | None = None
         self._token = ""
         self._ended = False
+        self._late: set[int] = set()
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -69,11 +76,13 @@ class Proxy:
 
     @contextmanager
     def attached(self, receive: Receive, token: str) -> Iterator[None]:
-        """What passes is reported meanwhile; at the end every connection is closed."""
+        """What passes is reported meanwhile; at the end every connection is closed, once what is late has arrived."""
         self._receive, self._token = receive, token
         try:
             yield
         finally:
+            with suppress(WaitTimeout):
+                wait_for(lambda: not self._late, ANSWER_SECONDS, "the answers to late requests")
             self._receive = None
             self._close_all()
 
@@ -99,20 +108,24 @@ class Proxy:
             self._keep(stack, server)
             owner = client_of(*ends)
 
-            def stop(edge: Literal["before", "after"], request: Request) -> bool:
+            def stop(edge: Literal["before", "after"], request: Request) -> Order:
+                self._late.discard(number)
                 if owner is None:
-                    return True
+                    return "pass"
                 place = {"service": self.service, "thread": f"{self.service} {number}"}
                 point = {**owner.as_fields(), **place, "edge": edge, "kind": request.kind}
                 answer = self._told({"phase": "request", **point, "text": request.text})
                 dropped.extend([point] if answer == DROP else [])
-                return answer == GO_ON
+                if answer == LATE and edge == "before":
+                    self._late.add(number)
+                return ORDERS.get(answer, "end")
 
             try:
                 conversation = self._protocol.converse(self.route)
                 Connection(client, server, conversation, stop, lambda: owner is None or owner.gone).serve()
             except ValueError as error:
                 self._misunderstood(error, owner)
+        self._late.discard(number)
         for point in dropped:
             self._told({"event": "probe.dropped", **point})
 

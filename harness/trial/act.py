@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ...faults.probes.rule import Side
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
 from ..proxies.services import Proxies
+from ..runtime.waiting import WaitTimeout, wait_for
 from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
@@ -102,8 +103,15 @@ def act(
         record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
         injector.start_clock()
         outcome = supervisor.run()
+        _finish_actions(injector, spec.deadline)
         broken = actuator.settle(spec.deadline) + [f"the injector failed: {error}" for error in injector.errors]
     return Acted(outcome, progress.fired, broken, watch.glimpses if watch else [])
+
+
+def _finish_actions(injector: Injector, deadline: float) -> None:
+    """What is under way when the job ends comes to its end: a request that is late arrives all the same."""
+    with suppress(WaitTimeout):
+        wait_for(lambda: not injector.acting(), deadline, "the end of the plan's actions")
 
 
 def _recorder(journal: Journal, progress: TrialProgress, watch: Watch | None) -> Record:

@@ -37,6 +37,7 @@ FOUND = {
     "goes_on_without_its_recovery": ("line *:{publish(target, batch_id)}", "lost"),
     "ledger_in_autocommit": ("request:before", "lost"),
     "upserts_in_background": ("request:before", "lost"),
+    "sends_again_after_a_timeout": ("request:after", "duplicated"),
     "unlogged_tables": ("batch.commit:after", "lost"),
     "asynchronous_commit": ("request:after", "lost"),
     "published_by_copy": ("file:after", "lost"),

@@ -187,6 +187,23 @@ def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert
     assert (dropped["kind"], dropped["edge"]) == ("COMMIT", edge)
 
 
+@pytest.mark.parametrize(
+    ("sink", "edge", "outcome"),
+    [
+        ("sends_again_after_a_timeout", "before", "fail"),
+        long("sends_again_after_a_timeout", "after", "fail"),
+        long("redis_ledger", "before", "pass"),
+    ],
+)
+def test_a_request_that_its_client_gives_up_arrives_and_is_there_twice_if_it_is_sent_again(
+    session: Session, sink: str, edge: str, outcome: str
+) -> None:
+    result = run(session, sink, f"request:{edge}[service=redis, kind=EXEC, batch=1] -> delay(11s)")
+    assert result.verdict.outcome == outcome, described(result)
+    assert [anomaly.kind for anomaly in result.verdict.anomalies] == (["duplicated"] if outcome == "fail" else [])
+    assert landed(result), described(result)
+
+
 KEPT_BACK = (
     "request:before[service=redis, kind=HSET]#1 -> delay(longest=2s) until sink.write:before[batch=1]; "
     "batch.commit:after[batch=0] -> kill(driver)"

@@ -55,7 +55,9 @@ class Acts:
     during_kill: threading.Event | None = None
     killing: threading.Event = field(default_factory=threading.Event)
 
-    def kill(self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0) -> str:
+    def kill(
+        self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0, which: str | None = None
+    ) -> str:
         self.killing.set()
         if self.during_kill:
             assert self.during_kill.wait(5)
@@ -64,7 +66,15 @@ class Acts:
         self.done.append(("kill", target))
         return f"killed {point.get('process')}"
 
-    def pause(self, target: str, point: Mapping[str, Any], *, by: ActionReference, replace: bool = False) -> str:
+    def pause(
+        self,
+        target: str,
+        point: Mapping[str, Any],
+        *,
+        by: ActionReference,
+        replace: bool = False,
+        which: str | None = None,
+    ) -> str:
         self.done.append(("replace" if replace else "pause", target))
         self.pauses.append(("paused", by))
         return "paused"
@@ -74,7 +84,9 @@ class Acts:
         self.pauses.append(("resumed", paused_by))
         return "resumed"
 
-    def cut(self, target: str, point: Mapping[str, Any], peer: str | None, seconds: float) -> str:
+    def cut(
+        self, target: str, point: Mapping[str, Any], peer: str | None, seconds: float, *, which: str | None = None
+    ) -> str:
         if self.error:
             raise self.error
         self.done.append(("partition", f"{target} from {peer} for {seconds:g} s"))
@@ -653,3 +665,12 @@ def test_numbers_are_numbers_and_null_is_absent() -> None:
     begun = Batches()
     begun.note("", {"phase": "query.start"})
     assert to_point({"phase": "line", "pid": 1}, begun) is None
+
+
+def test_a_request_that_was_delayed_is_passed_on_late_and_any_other_thread_just_goes_on(
+    journal: Journal, acts: Acts
+) -> None:
+    with serving("request:before -> delay(1ms); sink.write:before -> delay(1ms)", acts, journal) as injector:
+        asked = {"role": "driver", "driver": "a", "service": "redis", "kind": "SET"}
+        assert Probe(injector).ask("sink.write", "before", batch=0, **asked) == b"G"
+        assert Probe(injector).ask("request", "before", **asked) == b"L"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 from onceproof.faults.protocols import PROTOCOLS, Request, protocol_of
 from onceproof.harness.proxies.clients import Client, client_of
-from onceproof.harness.proxies.connection import Connection, has_ended
+from onceproof.harness.proxies.connection import Connection, Order, has_ended
 from onceproof.harness.proxies.proxy import Proxy
 
 SECONDS = 20.0
@@ -56,14 +56,16 @@ def service() -> Iterator[Service]:
 class Through:
     """A client whose connection passes ``stop``."""
 
-    def __init__(self, service: Service, stop: Callable[[str, Request], bool]) -> None:
+    def __init__(
+        self, service: Service, stop: Callable[[str, Request], Order], gone: Callable[[], bool] = lambda: True
+    ) -> None:
         self.client, inner = socket.socketpair()
         self.client.settimeout(SECONDS)
         server = socket.create_connection(service.server.getsockname())
 
         def serve() -> None:
             with closing(inner), closing(server):
-                Connection(inner, server, PROTOCOLS["redis"].converse(lambda address: address), stop).serve()
+                Connection(inner, server, PROTOCOLS["redis"].converse(lambda address: address), stop, gone).serve()
 
         self.thread = threading.Thread(target=serve, daemon=True)
         self.thread.start()
@@ -72,9 +74,9 @@ class Through:
 def test_requests_go_out_one_by_one_each_between_its_two_stops(service: Service) -> None:
     seen: list[tuple[str, str, int]] = []
 
-    def stop(edge: Literal["before", "after"], request: Request) -> bool:
+    def stop(edge: Literal["before", "after"], request: Request) -> Order:
         seen.append((edge, request.text, service.got.qsize()))
-        return True
+        return "pass"
 
     through = Through(service, stop)
     through.client.sendall(b"SET a\r\nSET b\r\n")
@@ -94,7 +96,7 @@ def test_what_only_reads_is_not_stopped(service: Service) -> None:
 def test_a_dropped_request_does_not_arrive_and_a_dropped_answer_does_not_come(
     service: Service, edge: str, arrives: bool
 ) -> None:
-    through = Through(service, lambda here, request: here != edge)
+    through = Through(service, lambda here, request: "end" if here == edge else "pass")
     through.client.sendall(b"SET a\r\n")
     assert through.client.recv(5) == b"", "the connection is cut"
     assert service.got.get(timeout=SECONDS) == (b"SET a\r\n" if arrives else b"")
@@ -103,9 +105,9 @@ def test_a_dropped_request_does_not_arrive_and_a_dropped_answer_does_not_come(
 def test_a_held_request_is_discarded_when_its_client_has_ended(service: Service) -> None:
     held, go = threading.Event(), threading.Event()
 
-    def stop(edge: str, request: Request) -> bool:
+    def stop(edge: str, request: Request) -> Order:
         held.set()
-        return go.wait(SECONDS)
+        return "pass" if go.wait(SECONDS) else "end"
 
     through = Through(service, stop)
     through.client.sendall(b"SET a\r\n")
@@ -116,12 +118,29 @@ def test_a_held_request_is_discarded_when_its_client_has_ended(service: Service)
     assert service.got.get(timeout=SECONDS) == b"", "the service saw the connection end, and no request"
 
 
+def test_a_request_that_a_living_client_gives_up_arrives_all_the_same(service: Service) -> None:
+    held, go = threading.Event(), threading.Event()
+
+    def stop(edge: str, request: Request) -> Order:
+        held.set()
+        return "pass" if go.wait(SECONDS) else "end"
+
+    through = Through(service, stop, gone=lambda: False)
+    through.client.sendall(b"SET a\r\n")
+    assert held.wait(SECONDS)
+    through.client.close()
+    go.set()
+    assert service.got.get(timeout=SECONDS) == b"SET a\r\n"
+    through.thread.join(SECONDS)
+    assert not through.thread.is_alive(), "with the answer the connection ends"
+
+
 def test_an_answer_that_ends_with_its_connection_is_whole_then() -> None:
     stopped: list[str] = []
 
-    def stop(edge: str, request: Request) -> bool:
+    def stop(edge: str, request: Request) -> Order:
         stopped.append(f"{request.kind} {edge}")
-        return True
+        return "pass"
 
     (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
     connection = Connection(inner, server, protocol_of("api").converse(lambda address: address), stop)

@@ -1,0 +1,47 @@
+"""Slow requests and a late recovery, as points: from what the trace recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.harness.certification.points import Question, SweepPoint
+from onceproof.harness.certification.space import space_of
+
+ROLES = {"first": 0, "middle": 1}
+
+
+def reported(phase: str, edge: str = "before", **fields: Any) -> dict[str, Any]:
+    return {"event": "point", "t": 0.0, "phase": phase, "edge": edge, "run": "run-1", **fields}
+
+
+def batch(number: int, *kinds: str) -> list[dict[str, Any]]:
+    requests = [reported("request", service="redis", kind=kind, text=kind, batch=number) for kind in kinds]
+    return [reported("sink.write", batch=number), *requests, reported("batch.commit", batch=number)]
+
+
+def points(trace: list[dict[str, Any]], **more: Any) -> list[SweepPoint]:
+    found: dict[str, Any] = {"roles": ROLES, "refusal": lambda plan: None, **more}
+    return list(space_of(Question(trace=trace, **found)).points)
+
+
+TRACE = batch(0, "HSET", "HSET", "EXEC") + batch(1, "HSET", "EXEC")
+
+
+def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_back() -> None:
+    assert [one.text for one in points(TRACE) if one.action == "delay(11s)"] == [
+        "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(11s)",
+        "request:after[service=redis, kind=HSET, batch=1]#1 -> delay(11s)",
+        "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(11s)",
+        "request:after[service=redis, kind=EXEC, batch=1]#1 -> delay(11s)",
+    ]
+
+
+def test_one_driver_comes_back_after_more_than_a_minute() -> None:
+    (late,) = [one for one in points(TRACE) if "back after" in one.detail]
+    assert late.text == "batch.commit:before[batch=1] -> kill(driver) then restart(driver, after=65s)"
+    assert late.alone
+
+
+def test_a_profile_of_steps_alone_has_neither() -> None:
+    found = points(TRACE, profile="quick")
+    assert not [one for one in found if "delay" in one.action or "back after" in one.detail]
