@@ -125,6 +125,21 @@ def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(tr
     assert f"coordinator now: broker {moved['broker']}" in str(result.verdict.faults[0].replay["seen"])
 
 
+@pytest.mark.parametrize(("sink", "server"), [("postgres_ledger", "postgres"), ("redis_ledger", "redis")])
+def test_a_killed_server_of_a_target_recovers_what_it_has_acknowledged(trial: Run, sink: str, server: str) -> None:
+    result = trial(sink, f"sink.write:after[batch=1] -> kill({server}) then restart({server}, after=1s)")
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
+    assert landed(result)
+    (back,) = events(result, "server.back")
+    assert back["server"] == server
+
+
+def test_a_broker_is_found_by_what_it_is_and_killed_where_no_broker_is_parked(trial: Run) -> None:
+    result = trial("kafka_transactional", "task.commit:before[batch=1] -> kill(broker, which=coordinator)")
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result)
+
+
 def test_a_driver_that_was_cut_off_from_a_broker_goes_on_when_it_is_healed(trial: Run) -> None:
     plan = "sink.commit:after[batch=1] -> partition(driver, peer=broker2, for=15s)"
     result = trial("kafka_transactional", plan)
