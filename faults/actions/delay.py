@@ -38,5 +38,4 @@ ACTION = ActionSpec(
     exactly_one=("for", "until"),
     keeps_thread=True,
     moment=False,
-    self_inflicted=(None,),
 )

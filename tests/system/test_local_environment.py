@@ -181,7 +181,7 @@ def test_redis_starts_and_answers_who_knows_its_password(local: LocalEnvironment
     assert address == local.addresses("job").redis
     with redis.Redis.from_url(address, decode_responses=True) as client:
         settings = client.config_get("databases", "save", "appendonly", "bind")
-    assert settings == {"databases": "1024", "save": "", "appendonly": "no", "bind": "127.0.0.1"}
+    assert settings == {"databases": "1024", "save": "", "appendonly": "yes", "bind": "127.0.0.1"}
     assert re.fullmatch(r"\d+\.\d+\.\d+", local.versions()["valkey"])
     for wrong in (re.sub(r":[^:@]+@", ":wrong@", address), re.sub(r":[^:@]+@", "", address)):
         with redis.Redis.from_url(wrong) as client, pytest.raises(redis.AuthenticationError):

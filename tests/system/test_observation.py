@@ -102,7 +102,7 @@ def test_an_absent_broker_is_a_clear_error() -> None:
     nobody = f"127.0.0.1:{free_port()}"
     with pytest.raises(ObservationError, match="topic t: no metadata"):
         stable(nobody, "t", timeout=0.5)
-    with pytest.raises(ObservationError, match="transactions at"):
+    with pytest.raises(ObservationError, match="brokers at"):
         open_transactions(nobody, ["t"], timeout=0.5)
     with pytest.raises(SourceError, match="topic t: init_transactions"):
         write_workload(nobody, "t", Workload(seed=1), timeout=0.5)
