@@ -4,7 +4,7 @@ less (synchronous_commit, UNLOGGED). All connections are lost at once, besides."
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain
 
 from ...faults import Action, Fault, Plan, Point, format_action
 from .effects import steady
@@ -14,43 +14,40 @@ from .trace import Step, executed
 
 STEPS = (Step("sink.write", "before"), Step("sink.write", "after"), Step("batch.commit", "after"))
 
-Place = tuple[str, int, Step, Point, str]
-"""The role, the batch, the step as the matrix has it, the point, and what tells it from others of its cell."""
-
 
 def servers(question: Question) -> Iterator[SweepPoint]:
     """Of each server: around the hand-over and behind the batch, before the first request of each kind, and behind the
     last one of all. The roles take turns."""
     for server in question.servers:
-        kill, turns = Action("kill", server), count()
-        for places in (*_at_steps(question), *_at_requests(question, server)):
-            role, batch, here, at, detail = places[next(turns) % len(places)]
-            plan = Plan((Fault(at, (kill,)),))
-            yield SweepPoint(here, format_action(kill), role, batch, plan, detail, exclusive=True)
+        for turn, in_roles in enumerate(chain(_at_steps(question, server), _at_requests(question, server))):
+            yield in_roles[turn % len(in_roles)]
 
 
-def _at_steps(question: Question) -> Iterator[list[Place]]:
+def _at_steps(question: Question, server: str) -> Iterator[list[SweepPoint]]:
+    """Each step in the batches that have it."""
     for step in STEPS:
-        having = [
-            (role, batch) for role, batch in question.roles.items() if step in executed(question.trace, batch).steps
-        ]
+        having = [item for item in question.roles.items() if step in executed(question.trace, item[1]).steps]
         if having:
-            yield [(role, batch, step, selector(step, batch), "") for role, batch in having]
+            yield [_crash(server, step, selector(step, batch), role, batch) for role, batch in having]
 
 
-def _at_requests(question: Question, server: str) -> Iterator[list[Place]]:
-    """Of requests that every run of a batch has."""
-    before: dict[object, list[Place]] = {}
-    behind: list[Place] = []
+def _at_requests(question: Question, server: str) -> Iterator[list[SweepPoint]]:
+    """Requests that every run of a batch has."""
+    first: dict[object, list[SweepPoint]] = {}
+    last: list[SweepPoint] = []
     for role, batch in question.roles.items():
         found = [one for one in steady(question, REQUESTS, batch) if one.where["service"] == server]
         for one in found:
             if one.nth == 1:
-                place = (role, batch, Step(one.phase, "before"), one.point("before", batch), one.shown)
-                before.setdefault(one.where["kind"], []).append(place)
+                here = Step(one.phase, "before")
+                point = _crash(server, here, one.point("before", batch), role, batch, one.shown)
+                first.setdefault(one.where["kind"], []).append(point)
         if found and found[-1].answered:
-            last = found[-1]
-            behind.append((role, batch, Step(last.phase, "after"), last.point("after", batch), last.shown))
-    yield from before.values()
-    if behind:
-        yield behind
+            here = Step(found[-1].phase, "after")
+            last.append(_crash(server, here, found[-1].point("after", batch), role, batch, found[-1].shown))
+    yield from [*first.values(), *([last] if last else [])]
+
+
+def _crash(server: str, here: Step, at: Point, role: str, batch: int, detail: str = "") -> SweepPoint:
+    kill = Action("kill", server)
+    return SweepPoint(here, format_action(kill), role, batch, Plan((Fault(at, (kill,)),)), detail, exclusive=True)

@@ -165,8 +165,9 @@ class TrialActuator:
         if target != "driver":
             process = self._process(target, point, which)
             stop, resume = self.environment.pause_process, self.environment.resume_process
-            answer = which and partial(self.environment.await_broker, self.environment.broker_of(process))
-            return Pausable(target, process, partial(stop, process), partial(resume, process), answer or None)
+            named = None if which is None else self.environment.broker_of(process)
+            answer = None if named is None else partial(self.environment.await_broker, named)
+            return Pausable(target, process, partial(stop, process), partial(resume, process), answer)
         incarnation = self._supervisor().driver_of(point.get("process"))
         driver = incarnation.driver
         stop_driver = partial(self._supervisor().replace, incarnation) if replace else driver.pause
