@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ..sources import parsed
+
 NOT_OURS = frozenset({"pyspark", "py4j", "site-packages", "dist-packages"})
 """Folders whose code is none of the sink's, wherever they lie. The Python probe (sitecustomize.py) has the same."""
 
@@ -53,7 +55,7 @@ def _name(file: Path, root: Path) -> str:
 
 def _parsed(path: Path) -> Parsed:
     source = path.read_bytes()
-    return source, ast.parse(source, filename=str(path))
+    return source, parsed(source, filename=str(path))
 
 
 def _imported(tree: ast.Module, path: Path, root: Path) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from types import CodeType
 
+from ..sources import parsed
 from .declarations import Execution
 from .modules import modules_of
 from .protocols import PROTOCOLS
@@ -145,7 +146,7 @@ def lines_of(source: bytes | str, filename: str = "<sink>") -> frozenset[int]:
 
     They are the lines that the compiler notes, so those that a trace of this Python version can report.
     """
-    return _lines(source, ast.parse(source, filename=filename), filename)
+    return _lines(source, parsed(source, filename=filename), filename)
 
 
 def modules_used(path: Path) -> list[Path]:
@@ -161,7 +162,7 @@ def hands_over_updates(job: Path) -> bool:
 
     Raises as :func:`keeps_state` does.
     """
-    tree = ast.parse(job.read_bytes(), filename=str(job))
+    tree = parsed(job.read_bytes(), filename=str(job))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in ("outputMode", "main")]
     given = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
     return any(isinstance(value, ast.Constant) and value.value == "update" for value in given)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ..sources import parsed
 from .modules import module_name
 
 With = ast.With | ast.AsyncWith
@@ -73,7 +74,7 @@ def module_at(path: Path, root: Path) -> Module:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, root: Path, changed: int, size: int) -> Module:
-    tree = ast.parse(path.read_bytes(), filename=str(path))
+    tree = parsed(path.read_bytes(), filename=str(path))
     file = path.relative_to(root).as_posix()
     known, assigned = dict(_known_names(tree, file)), dict(_assigned(tree))
     return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))

@@ -18,6 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
+from ..sources import parsed
 from .artifacts.lock import is_coordinates
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
 from .errors import SinkError, SinkHangs, UsageError
@@ -96,7 +97,7 @@ def shape(path: Path) -> SinkShape:
 def literals(path: Path) -> dict[str, Any]:
     """The constants of a file with their values, without running it; those that are computed are left out."""
     found: dict[str, Any] = {}
-    for node in ast.parse(path.read_bytes()).body:
+    for node in parsed(path.read_bytes()).body:
         if isinstance(node, ast.Assign):
             with suppress(ValueError):
                 value = ast.literal_eval(node.value)

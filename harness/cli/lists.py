@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from ...faults import KnownFailure, known_failures, phases_of, render_catalogue
+from ...sources import parsed
 from ..console.printing import Terminal, say
 from ..errors import HELD
 from ..jobs import Job, find_job, fits, reference_jobs
@@ -114,7 +115,7 @@ def _described(path: Path) -> dict[str, Any]:
 
 @cache
 def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return parsed(path.read_text(encoding="utf-8"))
 
 
 @cache
