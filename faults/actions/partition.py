@@ -6,7 +6,7 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
-from ._brokers import chosen, which_broker
+from ._brokers import BY_NUMBER, chosen, which_broker
 
 TARGETS = ("driver", "executor", "broker")
 
@@ -32,7 +32,7 @@ ACTION = ActionSpec(
             "peer",
             "text",
             "the other machine: broker1, broker2, broker3, worker1 or worker2 (default every other one)",
-            choices=("broker1", "broker2", "broker3", "worker1", "worker2"),
+            choices=(*BY_NUMBER, "worker1", "worker2"),
         ),
         Parameter("for", "duration", "from the cut to the healing", required=True),
         which_broker(),

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from ...faults import Action
 from ...faults.protocols import protocol_of
-from .effects import Effect, Family, numbers, thread_of
+from .effects import Effect, Family, numbers, steady, thread_of
+from .points import Question
 from .trace import Event
 
 PHASE = "request"
@@ -35,3 +36,14 @@ def _effect(event: Event, nth: int) -> Effect:
 
 
 REQUESTS = Family(PHASE, _read, lambda question: (Action("drop"),), "asked no service for a change")
+
+
+def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:
+    """The first request of each kind to each service that every run of a batch has, with the role of its batch: a list
+    for each kind, in the order in which the kinds come."""
+    found: dict[tuple[object, ...], list[tuple[str, Effect]]] = {}
+    for role, batch in question.roles.items():
+        for one in steady(question, REQUESTS, batch):
+            if one.nth == 1:
+                found.setdefault(tuple(one.where.items()), []).append((role, one))
+    return list(found.values())

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 from ...faults import Action, Fault, Plan, Point, format_action
-from .effects import steady
+from .effects import Effect, steady
 from .points import Question, SweepPoint, selector
-from .requests import REQUESTS
+from .requests import REQUESTS, first_of_each_kind
 from .trace import Step, executed
 
 STEPS = (Step("sink.write", "before"), Step("sink.write", "after"), Step("batch.commit", "after"))
@@ -33,19 +33,21 @@ def _at_steps(question: Question, server: str) -> Iterator[list[SweepPoint]]:
 
 def _at_requests(question: Question, server: str) -> Iterator[list[SweepPoint]]:
     """Requests that every run of a batch has."""
-    first: dict[object, list[SweepPoint]] = {}
+    for places in first_of_each_kind(question):
+        if places[0][1].where["service"] == server:
+            yield [_at_request(question, server, one, "before", role) for role, one in places]
     last: list[SweepPoint] = []
     for role, batch in question.roles.items():
         found = [one for one in steady(question, REQUESTS, batch) if one.where["service"] == server]
-        for one in found:
-            if one.nth == 1:
-                here = Step(one.phase, "before")
-                point = _crash(server, here, one.point("before", batch), role, batch, one.shown)
-                first.setdefault(one.where["kind"], []).append(point)
         if found and found[-1].answered:
-            here = Step(found[-1].phase, "after")
-            last.append(_crash(server, here, found[-1].point("after", batch), role, batch, found[-1].shown))
-    yield from [*first.values(), *([last] if last else [])]
+            last.append(_at_request(question, server, found[-1], "after", role))
+    if last:
+        yield last
+
+
+def _at_request(question: Question, server: str, one: Effect, edge: str, role: str) -> SweepPoint:
+    batch = question.roles[role]
+    return _crash(server, Step(one.phase, edge), one.point(edge, batch), role, batch, one.shown)
 
 
 def _crash(server: str, here: Step, at: Point, role: str, batch: int, detail: str = "") -> SweepPoint:

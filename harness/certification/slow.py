@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from .effects import Effect, steady
-from .points import CRASH, KILL, Question, SweepPoint
-from .requests import REQUESTS
+from ...faults import Action, Fault, Plan, format_action
+from .points import CRASH, KILL, Question, SweepPoint, crash_in
+from .requests import first_of_each_kind
 from .roles import MIDDLE
 from .trace import Step, executed
 
@@ -23,13 +22,9 @@ AWAY = 65.0
 def slow_requests(question: Question) -> Iterator[SweepPoint]:
     """The first request of each kind, on its way out and on its way back, the roles in rotation. One that its client
     has given up arrives all the same."""
-    where: dict[tuple[object, ...], list[tuple[str, Effect]]] = {}
-    for role, batch in question.roles.items():
-        for one in steady(question, REQUESTS, batch):
-            if one.nth == 1 and one.answered:
-                where.setdefault(tuple(one.where.items()), []).append((role, one))
+    kinds = [places for places in first_of_each_kind(question) if places[0][1].answered]
     delay = Action("delay", None, {"for": TAKES})
-    for turn, (places, edge) in enumerate(product(where.values(), ("before", "after"))):
+    for turn, (places, edge) in enumerate(product(kinds, ("before", "after"))):
         role, effect = places[turn % len(places)]
         batch = question.roles[role]
         plan = Plan((Fault(effect.point(edge, batch), (delay,)),))
@@ -42,6 +37,5 @@ def late_recovery(question: Question) -> Iterator[SweepPoint]:
     here = Step(CRASH.phase, str(CRASH.edge))
     if batch is None or here not in executed(question.trace, batch).steps:
         return
-    at = Point(CRASH.phase, CRASH.edge, {"batch": batch})
-    plan = Plan((Fault(at, (KILL, Action("restart", "driver", {"after": AWAY}))),))
+    plan = Plan((Fault(crash_in(batch).at, (KILL, Action("restart", "driver", {"after": AWAY}))),))
     yield SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, detail=f"back after {AWAY:g} s", alone=True)

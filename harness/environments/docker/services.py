@@ -265,8 +265,7 @@ class DockerServices:
             raise EffectError(f"{service} runs already")
         containers.start(container, service)
         self._planned.discard(str(container.id))
-        answers = {"postgres": self._postgres_answers, "redis": self._redis_answers}[service]
-        wait_available(answers, START_SECONDS, f"{service} to answer")
+        self._await_server(service)
         return f"{service} recovered and answers"
 
     # -- Spark's machines -------------------------------------------------------------------------------------------
@@ -404,12 +403,15 @@ class DockerServices:
             for broker in BROKER_NUMBERS:
                 self.await_broker(broker)
             self._await_leaders()
-        if "postgres" in services:
-            wait_available(self._postgres_answers, START_SECONDS, "postgres to answer")
-        if "valkey" in services:
-            wait_available(self._redis_answers, START_SECONDS, "valkey to answer")
+        for server in SERVERS:
+            if set(_containers_of(server)) <= set(services):
+                self._await_server(server)
         if "spark-master" in services:
             wait_available(self._workers_registered, START_SECONDS, "both Spark workers to register", poll=0.2)
+
+    def _await_server(self, service: str) -> None:
+        answers = {"postgres": self._postgres_answers, "redis": self._redis_answers}[service]
+        wait_available(answers, START_SECONDS, f"{_containers_of(service)[0]} to answer")
 
     def _await_leaders(self) -> None:
         bootstrap = str(self.addresses(inside=False).kafka)
