@@ -38,9 +38,9 @@ SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
 EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
 ENVIRONMENTS: dict[ProcessKind, tuple[str, ...]] = {
-    kind: ("local",) if kind in ("connection", "files") else ("local", "docker") for kind in EVERYWHERE
+    kind: ("local",) if kind == "files" else ("local", "docker") for kind in EVERYWHERE
 }
-"""Those that can stop a thread there: containers speak to services without a proxy, and are not filtered by us."""
+"""Those that can stop a thread there: the kernel's filter is not set in containers."""
 
 SINKS: dict[Sinks, str] = {
     "every": "every sink",

@@ -104,20 +104,19 @@ def resolve(
     trace: bool = False,
     network: bool = False,
     brokers: int = len(BY_NUMBER),
-    proxies: bool = True,
     no_files: str = "",
 ) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
     ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
     lines is reported besides. The environment has so many ``brokers``; ``network``: its machines have a network between
-    them; ``proxies``: it can put a proxy in front of a service; ``no_files``: why changes of files cannot be stopped,
-    if so. Raises PlanError, at the place in the plan's text: that of a LocatedPlan, else the canonical text.
+    them; ``no_files``: why changes of files cannot be stopped, if so. Raises PlanError, at the place in its text:
+    that of a LocatedPlan, else the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     for point, path in _points(located.plan):
         _check_phase(located, shape, point, path)
-        _check_service(located, shape, point, path, proxies)
+        _check_service(located, shape, point, path)
         if no_files and phase_named(point.phase).where == "files":
             raise located.error(f"{point.phase} is not possible here: {no_files}", (*path, "phase"))
     if no_files and (needing := _needing_files(located.plan)):
@@ -150,7 +149,7 @@ def resolve(
         methods=frozenset(
             (str(point.where["class"]), str(point.where["method"])) for point in points if point.phase == "jvm"
         ),
-        proxied=_proxied(points, shape, trace and proxies),
+        proxied=_proxied(points, shape, trace),
         files=_files(points, unsynced or (trace and not no_files and shape.writes_files)),
         unsynced=unsynced,
     )
@@ -250,16 +249,21 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
         _check_line(located, shape, point, path)
 
 
-def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: Path, proxies: bool) -> None:
+def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
     if phase_named(point.phase).where != "connection":
         return
-    if not proxies:
-        message = f"{point.phase} needs --env local: in containers a service is spoken to without a proxy"
+    cut = next((action for fault in located.plan.faults for action in fault.actions if _cuts(action)), None)
+    if cut is not None:
+        message = f"{point.phase} goes through the harness, and {cut.name} does not cut that way: use two plans"
         raise located.error(message, (*path, "phase"))
     service = point.where.get("service")
     if service is not None and service not in shape.spoken_to:
         known = f"it uses {listed(sorted(shape.spoken_to))}; --proxy NAME=HOST:PORT names one of your own"
         raise located.error(f"{_sink(shape)} does not use {print_value(service)}: {known}", (*path, "where", "service"))
+
+
+def _cuts(action: Action) -> bool:
+    return action_named(action.name).network
 
 
 def _missing_in(execution: Execution, phase: Phase, point: Point) -> str | None:

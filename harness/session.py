@@ -111,9 +111,7 @@ def resolve_plan(
 ) -> tuple[Plan, ResolvedPlan]:
     """Parse a plan and hold it against job, sink, trigger, the user's own services and environment; starts nothing.
     Raises UsageError."""
-    env, master = where(options)
-    if own_services and env != "local":
-        raise UsageError("--proxy needs --env local: containers speak to your services directly")
+    _, master = where(options)
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger, own_services)
@@ -137,8 +135,7 @@ def _abilities(options: EnvironmentOptions) -> dict[str, Any]:
     """What :func:`onceproof.faults.resolve` is told of the environment."""
     env, master = where(options)
     brokers = attached(options).brokers or (BROKERS if env == "docker" else 1)
-    in_docker = env == "docker"
-    return {"network": in_docker, "brokers": brokers, "proxies": not in_docker, "no_files": no_files(env, master)}
+    return {"network": env == "docker", "brokers": brokers, "no_files": no_files(env, master)}
 
 
 def open_environment(options: EnvironmentOptions) -> Environment:
@@ -280,7 +277,7 @@ class Session:
 
     def _serving(self) -> Rendezvous:
         """What the probes of all trials report to; it ends before the environment does."""
-        host = self.environment.injector_host()
+        host = self.environment.own_host()
         with self._lock:
             if self._rendezvous is None:
                 self._rendezvous = self._stack.enter_context(Rendezvous(host))

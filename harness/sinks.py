@@ -228,7 +228,7 @@ class SinkProcess:
 
     def _start(self) -> None:
         token = secrets.token_hex(16)
-        with socket.create_server((self._environment.injector_host(), 0)) as server:
+        with socket.create_server((self._environment.own_host(), 0)) as server:
             host, port = server.getsockname()[:2]
             server.settimeout(self._deadline)
             self._running = self._environment.start_process(

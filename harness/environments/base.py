@@ -6,11 +6,12 @@ A *process* is named by a reference that its own probe reports: ``place:pid``, w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+from ...faults.protocols import Address
 from ..errors import Unavailable as Unavailable
 
 Side = Literal["job", "harness"]
@@ -71,6 +72,21 @@ class ProcessSpec:
     log: Path
     python_path: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A process of a job's that opened a connection: ``place`` and ``pid`` as probes report them, the driver's
+    ``mark``, and its ``role``. ``gone`` says whether it runs no more."""
+
+    place: str
+    pid: int
+    mark: str
+    role: str
+    gone: Callable[[], bool] = field(default=lambda: True, compare=False)
+
+    def as_fields(self) -> dict[str, Any]:
+        return {"place": self.place, "pid": self.pid, "driver": self.mark, "role": self.role}
 
 
 class Running(Protocol):
@@ -149,8 +165,13 @@ class Environment(Protocol):
     def executors(self) -> list[str]:
         """The executors that run apart from the driver; none on ``local[n]``."""
 
-    def injector_host(self) -> str:
-        """The address that the injector must bind to be reached by probes, and by nobody outside."""
+    def own_host(self) -> str:
+        """The address at which the job's processes reach the harness, and nobody outside does: what listens for them
+        binds to it."""
+
+    def client(self, peer: Address, port: int) -> Client | None:
+        """The process of a job that opened a connection from ``peer`` to this port of the harness's; None if it has
+        ended meanwhile, or is none of a job's."""
 
     def broker_gate(self) -> Path:
         """The file without which the rules in brokers let everybody go on; it exists while brokers are armed."""

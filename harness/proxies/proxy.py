@@ -6,14 +6,15 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from itertools import count
 from typing import Any, Literal
 
 from ...faults.protocols import Address, Protocol, Request
 from ...faults.rendezvous import AGAIN, DROP, GO_ON, LATE, close_socket
 from ...faults.report import Message
+from ..environments.base import Client
 from ..runtime.waiting import WaitTimeout, wait_for
-from .clients import Client, client_of
 from .connection import Connection, Order
 
 CONNECT_SECONDS = 10.0
@@ -27,16 +28,23 @@ Receive = Callable[[Message], bytes | None]
 """The injector's: takes a report and gives the answer; None if the trial has ended."""
 
 
+ClientOf = Callable[[Address, int], Client | None]
+"""The process of a job that opened a connection from an address to a port; None if there is none (any more)."""
+
+
 class Proxy:
     """Listens at ports of ``host`` while it is entered, one for each server of the service: those of ``endpoints``, and
-    those that the service itself names.
+    those that the service itself names. ``client_of`` says who opened a connection.
 
     What it reports goes to the injector it is attached to; before and after that everything passes.
     """
 
-    def __init__(self, service: str, protocol: Protocol, endpoints: Sequence[Address], host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, service: str, protocol: Protocol, endpoints: Sequence[Address], host: str, client_of: ClientOf
+    ) -> None:
         self.service = service
         self.host = host
+        self._client_of = client_of
         self._protocol = protocol
         self._endpoints = tuple(endpoints)
         self._numbers = count(1)
@@ -106,10 +114,11 @@ class Proxy:
                 return  # as if the service itself had refused
             server.settimeout(None)
             self._keep(stack, server)
-            owner = client_of(*ends)
+            owned = cache(lambda: self._client_of(*ends))  # asked for at the first request that may change something
 
             def stop(edge: Literal["before", "after"], request: Request) -> Order:
                 self._late.discard(number)
+                owner = owned()
                 if owner is None:
                     return "pass"
                 place = {"service": self.service, "thread": f"{self.service} {number}"}
@@ -122,9 +131,9 @@ class Proxy:
 
             try:
                 conversation = self._protocol.converse(self.route)
-                Connection(client, server, conversation, stop, lambda: owner is None or owner.gone).serve()
+                Connection(client, server, conversation, stop, lambda: _gone(owned())).serve()
             except ValueError as error:
-                self._misunderstood(error, owner)
+                self._misunderstood(error, owned())
         self._late.discard(number)
         for point in dropped:
             self._told({"event": "probe.dropped", **point})
@@ -155,6 +164,10 @@ class Proxy:
             connections = list(self._open)
         for connection in connections:
             _end(connection)  # whose thread closes it
+
+
+def _gone(owner: Client | None) -> bool:
+    return owner is None or owner.gone()
 
 
 def _end(connection: socket.socket) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ...faults.protocols import Address, protocol_of
-from ..environments.base import Addresses
+from ..environments.base import Addresses, Environment
 from ..targets import Endpoint, targets
 from .own import address_of, written
 from .proxy import Proxy, Receive
@@ -22,7 +22,7 @@ class Proxies:
     own: Mapping[str, Proxy] = field(default_factory=dict)
 
     def in_front_of(self, addresses: Addresses) -> Addresses:
-        """The addresses with those of the proxies in the place of their services'."""
+        """The job's addresses with those of the proxies in the place of their services'."""
         moved = {
             service: _endpoint(service).moved(_address(addresses, service), proxy.addresses)
             for service, proxy in self.started.items()
@@ -49,13 +49,16 @@ DIRECT = Proxies()
 
 
 @contextmanager
-def proxies_for(services: Collection[str], addresses: Addresses, own: Mapping[str, str] = NONE) -> Iterator[Proxies]:
-    """Proxies of services that are found at ``addresses``, or are among the user's ``own``; they listen until the end
-    of the block."""
+def proxies_for(
+    services: Collection[str], environment: Environment, own: Mapping[str, str] = NONE
+) -> Iterator[Proxies]:
+    """Proxies of services that the environment provides, or that are among the user's ``own``; they listen until the
+    end of the block."""
+    addresses, host = environment.addresses("harness"), environment.own_host()
     with ExitStack() as stack:
 
         def proxy(service: str, endpoints: Sequence[Address]) -> Proxy:
-            return stack.enter_context(Proxy(service, protocol_of(service), endpoints))
+            return stack.enter_context(Proxy(service, protocol_of(service), endpoints, host, environment.client))
 
         provided = sorted(set(services) - own.keys())
         yield Proxies(

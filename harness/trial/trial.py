@@ -30,6 +30,7 @@ from ...faults import Rendezvous
 from ..environments.base import Environment, Unavailable
 from ..errors import ObservationError, SinkError, one_line
 from ..proxies.services import Proxies, proxies_for
+from ..runtime.ports import LOOPBACK
 from ..sinks import SinkProcess
 from . import checkpoint
 from .act import Acted, act
@@ -150,8 +151,9 @@ class _Trial:
         spec = self.spec
         with self.watch.stage("arrange"):
             proxied = spec.resolved.proxied & {*spec.sink.services, *spec.own_services}
-            addresses = self.environment.addresses("job")
-            proxies = self.stack.enter_context(proxies_for(proxied, addresses, spec.own_services))
+            if self.environment.own_host() != LOOPBACK:  # which would be the job's own machine there
+                proxied |= spec.own_services.keys()
+            proxies = self.stack.enter_context(proxies_for(proxied, self.environment, spec.own_services))
             resources = arrange(
                 spec.sink, spec.job, spec.workload.partitions, self.environment, proxies, spec.own_services
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 import docker
 import pytest
+from http_store import HTTP_SINK, Store
 from onceproof.assertions import Workload
 from onceproof.harness.environments.docker import containers
 from onceproof.harness.environments.docker.environment import DockerEnvironment
@@ -189,6 +190,35 @@ def _kill_when_a_driver_runs(environment: DockerEnvironment) -> None:
 
     wait_for(driver_runs, 60, "a driver")
     environment.services.container("kafka3").kill()
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "place"),
+    [("EndTxn", "drop", "driver-1"), ("Produce", "drop", "worker"), long("EndTxn", "kill(driver)", "driver-1")],
+)
+def test_a_request_is_stopped_whose_client_is_in_a_container(trial: Run, kind: str, action: str, place: str) -> None:
+    result = trial("kafka_transactional", f"request:after[kind={kind}, batch=1] -> {action}")
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
+    assert landed(result), described(result)
+    asked = [event["process"] for event in events(result, "point") if event.get("kind") == kind]
+    assert all(machine(process).startswith(place) for process in asked), asked
+
+
+@pytest.mark.parametrize(("method", "found"), [("POST", ["duplicated"]), long("PUT", [])])
+def test_a_service_on_this_machine_is_reached_by_a_proxy_and_its_answer_lost(
+    trial: Run, tmp_path: Path, method: str, found: list[str]
+) -> None:
+    sink = tmp_path / "api.py"
+    sink.write_text(HTTP_SINK.replace("METHOD", f'"{method}"'))
+    with Store() as store:
+        threading.Thread(target=store.serve_forever, daemon=True).start()
+        own = {"api": f"127.0.0.1:{store.server_address[1]}"}
+        lost = trial(str(sink), f"request:after[service=api, kind={method}, batch=1] -> drop", own_services=own)
+        other = trial(str(sink), own_services=own)
+        store.shutdown()
+    assert [one.kind for one in lost.verdict.anomalies] == found, described(lost)
+    assert landed(lost), described(lost)
+    assert other.verdict.outcome == "pass", described(other)
 
 
 SPECULATION = {

@@ -283,7 +283,7 @@ class Environment:
     def shared_directory(self, trial):
         (here / trial).mkdir()
         return here / trial
-    def injector_host(self):
+    def own_host(self):
         return "127.0.0.1"
     def start_process(self, spec):
         return subprocess.Popen([sys.executable, *spec.arguments])
@@ -399,12 +399,12 @@ from onceproof.faults import parse, phase_named, resolve
 from onceproof.faults.protocols import PROTOCOLS
 from onceproof.faults.shape import SinkShape
 from onceproof.harness.proxies import proxy
-from onceproof.harness.proxies.clients import Client
+from onceproof.harness.environments.base import Client
 
 shape = SinkShape(foreach_batch=True, services=frozenset({"lines"}))
 plan = resolve(parse("request:before[service=lines, kind=PUT] -> drop"), shape, "local[2]")
 print(sorted(plan.proxied), "PUT" in phase_named("request").selectors[1].meaning)
-proxy.client_of = lambda peer, port: Client("local", 1, "mark", "driver")
+client_of = lambda peer, port: Client("local", 1, "mark", "driver")
 told = queue.Queue()
 
 def receive(message):
@@ -412,7 +412,8 @@ def receive(message):
     return b"G"
 
 server = socket.create_server(("127.0.0.1", 0))
-with proxy.Proxy("lines", PROTOCOLS["lines"], [server.getsockname()]) as one, one.attached(receive, "token"):
+proxied = proxy.Proxy("lines", PROTOCOLS["lines"], [server.getsockname()], "127.0.0.1", client_of)
+with proxied as one, one.attached(receive, "token"):
     client = socket.create_connection(one.addresses[0])
     service, _ = server.accept()
     client.sendall(b"PUT a")

@@ -47,6 +47,12 @@ class Place:
     def addresses(self, side: str) -> Addresses:
         return Addresses(kafka="b:1")
 
+    def own_host(self) -> str:
+        return "127.0.0.1"
+
+    def client(self, peer: tuple[str, int], port: int) -> None:
+        return None
+
     def shared_directory(self, name: str) -> Path:
         return self.directory
 

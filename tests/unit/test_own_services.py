@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from onceproof.faults import parse, parse_located, resolve
 from onceproof.faults.errors import PlanError
 from onceproof.faults.shape import SinkShape
-from onceproof.harness.environments.base import Addresses
+from onceproof.harness.environments.base import Addresses, Environment
 from onceproof.harness.errors import UsageError
-from onceproof.harness.jobs import find_job
 from onceproof.harness.proxies.own import address_of, check_reachable, own_services
 from onceproof.harness.proxies.services import DIRECT, proxies_for
-from onceproof.harness.session import EnvironmentOptions, resolve_plan
-from onceproof.harness.sinks import find_sink
 
 
 def test_a_service_has_a_name_and_an_address() -> None:
@@ -58,8 +56,10 @@ def test_a_service_that_takes_no_connection_is_refused() -> None:
 def test_the_job_finds_it_behind_a_proxy_where_the_plan_speaks_of_requests() -> None:
     own = {"api": "127.0.0.1:8080", "other": "127.0.0.1:8081"}
     nothing = Addresses(kafka="127.0.0.1:9092")
+    there = SimpleNamespace(addresses=lambda side: nothing, own_host=lambda: "127.0.0.1", client=None)
+    environment = cast("Environment", there)
     assert DIRECT.in_front_of_own(own) == own
-    with proxies_for({"api"}, nothing, own) as proxies:
+    with proxies_for({"api"}, environment, own) as proxies:
         moved = proxies.in_front_of_own(own)
         assert moved["other"] == own["other"]
         assert moved["api"] != own["api"]
@@ -79,9 +79,3 @@ def test_a_plan_may_name_the_services_that_there_are() -> None:
         resolve(parse_located(REQUEST), FOREACH, "local[2]")
     with pytest.raises(PlanError, match="does not use postgres: it uses api; --proxy NAME=HOST:PORT names one"):
         resolve(parse_located(REQUEST.replace("api", "postgres")), WITH_API, "local[2]")
-
-
-def test_containers_speak_to_it_directly() -> None:
-    sink = find_sink("postgres_upsert")
-    with pytest.raises(UsageError, match="--proxy needs --env local"):
-        resolve_plan("", find_job(), Path(sink), EnvironmentOptions(env="docker"), own_services={"api": "a:1"})

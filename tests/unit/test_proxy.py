@@ -11,12 +11,22 @@ from contextlib import closing
 from typing import Any, Literal
 
 import pytest
-from onceproof.faults.protocols import PROTOCOLS, Request, protocol_of
-from onceproof.harness.proxies.clients import Client, client_of
+from onceproof.faults.protocols import PROTOCOLS, Address, Request, protocol_of
+from onceproof.harness.environments.base import Client
+from onceproof.harness.environments.local.clients import client_of
 from onceproof.harness.proxies.connection import Connection, Order, has_ended
 from onceproof.harness.proxies.proxy import Proxy
 
 SECONDS = 20.0
+LOOPBACK = "127.0.0.1"
+
+
+def nobody(peer: Address, port: int) -> Client | None:
+    return None
+
+
+def driver(peer: Address, port: int) -> Client | None:
+    return Client("local", 7, "mark", "driver")
 
 
 class Service:
@@ -171,7 +181,7 @@ def test_a_connection_has_ended_even_if_something_of_it_is_left_to_read() -> Non
 def test_what_is_no_process_of_a_job_passes_unseen(service: Service) -> None:
     told: list[Any] = []
     with (
-        Proxy("redis", PROTOCOLS["redis"], [service.server.getsockname()]) as proxy,
+        Proxy("redis", PROTOCOLS["redis"], [service.server.getsockname()], LOOPBACK, nobody) as proxy,
         proxy.attached(lambda message: told.append(message), "token"),
         socket.create_connection(proxy.addresses[0]) as client,
     ):
@@ -184,20 +194,17 @@ def test_what_is_no_process_of_a_job_passes_unseen(service: Service) -> None:
 def test_a_service_that_does_not_answer_closes_the_connection(service: Service) -> None:
     service.close()
     with (
-        Proxy("redis", PROTOCOLS["redis"], [("127.0.0.1", 1)]) as proxy,
+        Proxy("redis", PROTOCOLS["redis"], [("127.0.0.1", 1)], LOOPBACK, nobody) as proxy,
         socket.create_connection(proxy.addresses[0]) as client,
     ):
         client.settimeout(SECONDS)
         assert client.recv(1) == b""
 
 
-def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(service: Service) -> None:
     told = queue.Queue[Any]()
-    monkeypatch.setattr("onceproof.harness.proxies.proxy.client_of", lambda *_: Client("local", 7, "mark", "driver"))
     with (
-        Proxy("postgres", PROTOCOLS["postgres"], [service.server.getsockname()]) as proxy,
+        Proxy("postgres", PROTOCOLS["postgres"], [service.server.getsockname()], LOOPBACK, driver) as proxy,
         proxy.attached(told.put, "token"),
         socket.create_connection(proxy.addresses[0]) as client,
     ):
@@ -213,7 +220,9 @@ def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(
 def test_a_client_is_found_by_its_port_also_where_ipv4_is_written_as_ipv6_as_in_a_jvm(
     family: socket.AddressFamily, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("onceproof.harness.proxies.clients._client", lambda pid: Client("local", pid, "mark", "driver"))
+    monkeypatch.setattr(
+        "onceproof.harness.environments.local.clients._client", lambda pid: Client("local", pid, "mark", "driver")
+    )
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(family) as client:
         port = server.getsockname()[1]
         client.connect(("::ffff:127.0.0.1" if family == socket.AF_INET6 else "127.0.0.1", port))

@@ -26,7 +26,7 @@ def check(plan: Plan, shape: SinkShape, master: str, network: bool) -> None:
 
 def refused(plan: Plan, shape: SinkShape, master: str, network: bool) -> PlanError | None:
     try:
-        resolve(plan, shape, master, network=network, proxies=not network)
+        resolve(plan, shape, master, network=network)
     except PlanError as error:
         return error
     return None

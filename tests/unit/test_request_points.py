@@ -144,28 +144,28 @@ def test_a_proxy_is_in_the_way_only_where_a_plan_asks_for_one(plan: str, proxied
     assert resolve(parse(plan), POSTGRES, "local[2]").proxied == proxied
 
 
-def test_a_trace_passes_by_a_proxy_where_there_can_be_one() -> None:
+def test_a_trace_passes_by_a_proxy() -> None:
     plan = parse("sink.write:before -> kill(driver)")
     assert resolve(plan, POSTGRES, "local[2]", trace=True).proxied == {"postgres"}
-    assert resolve(plan, POSTGRES, "local[2]", trace=True, proxies=False).proxied == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("plan", "shape", "proxies", "message"),
+    ("plan", "shape", "message"),
     [
-        ("request:before -> kill(driver)", POSTGRES, False, "request needs --env local"),
-        ("request:before[service=redis] -> drop", POSTGRES, True, "my_sink.py does not use redis: it uses postgres"),
-        ("request:before -> fail", POSTGRES, True, "request stops the connection to a service, where fail cannot act"),
-        ("sink.write:before -> drop", POSTGRES, True, "sink.write stops the driver JVM, where drop cannot act"),
         (
-            "request:before -> drop", SinkShape(foreach_batch=True, services=frozenset({"directory"})), True,
+            "request:before -> drop; at(1s) -> partition(driver, for=2s)", POSTGRES,
+            "request goes through the harness, and partition does not cut that way",
+        ),
+        ("request:before[service=redis] -> drop", POSTGRES, "my_sink.py does not use redis: it uses postgres"),
+        ("request:before -> fail", POSTGRES, "request stops the connection to a service, where fail cannot act"),
+        ("sink.write:before -> drop", POSTGRES, "sink.write stops the driver JVM, where drop cannot act"),
+        (
+            "request:before -> drop", SinkShape(foreach_batch=True, services=frozenset({"directory"})),
             "this sink has no request (only sinks whose target is a service that a proxy can pass on to have)",
         ),
     ],
 )  # fmt: skip
-def test_a_request_that_cannot_be_had_is_refused_by_name(
-    plan: str, shape: SinkShape, proxies: bool, message: str
-) -> None:
+def test_a_request_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkShape, message: str) -> None:
     with pytest.raises(PlanError) as error:
-        resolve(parse(plan), shape, "local[2]", proxies=proxies)
+        resolve(parse(plan), shape, "local[2]", network=True)
     assert message in str(error.value)

@@ -55,7 +55,7 @@ class Trials:
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Trials]:
     """The directory of --runs cannot be had: each trial has a directory of its own."""
-    environment = SimpleNamespace(injector_host=lambda: "127.0.0.1", provide=lambda services: None, close=lambda: None)
+    environment = SimpleNamespace(own_host=lambda: "127.0.0.1", provide=lambda services: None, close=lambda: None)
     monkeypatch.setattr(module, "open_environment", lambda options: environment)
     monkeypatch.setattr(module, "SinkProcess", SinkProcess)
     monkeypatch.setattr(module, "write_trial", lambda result: None)

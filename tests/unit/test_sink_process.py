@@ -24,7 +24,7 @@ class Host:
     ended: threading.Event = field(default_factory=threading.Event)
     python: str = "python"
 
-    def injector_host(self) -> str:
+    def own_host(self) -> str:
         return "127.0.0.1"
 
     def start_process(self, spec: ProcessSpec) -> Host:

@@ -92,9 +92,15 @@ def address_of(container: Container) -> str:
     return found[0]
 
 
-def execute(container: Container, command: Sequence[str], what: str) -> str:
-    """Run a command in the container as root; returns its stdout. Raises EffectError."""
-    code, output = _ask(what, lambda: container.exec_run(list(command), user="root", demux=True))
+def has_address(container: Container, address: str) -> bool:
+    """Whether the engine said, when it was asked last, that the container has this address."""
+    networks = container.attrs["NetworkSettings"]["Networks"].values()
+    return address in [network.get("IPAddress") for network in networks]
+
+
+def execute(container: Container, command: Sequence[str], what: str, user: str = "root") -> str:
+    """Run a command in the container; returns its stdout. Raises EffectError."""
+    code, output = _ask(what, lambda: container.exec_run(list(command), user=user, demux=True))
     out, err = (bytes(part or b"").decode(errors="replace") for part in cast(tuple[bytes | None, bytes | None], output))
     if code:
         raise EffectError(
@@ -103,10 +109,10 @@ def execute(container: Container, command: Sequence[str], what: str) -> str:
     return str(out)
 
 
-def inside(container: Container, tools: Path, *words: str) -> Any:
+def inside(container: Container, tools: Path, *words: str, user: str = "root") -> Any:
     """What :mod:`.inside` answers in the container. Raises EffectError."""
     what = f"{words[0]} in {container.name}"
-    answer = json.loads(execute(container, ["python3", "-E", "-s", "-S", str(tools / "inside.py"), *words], what))
+    answer = json.loads(execute(container, ["python3", "-E", "-s", "-S", str(tools / "inside.py"), *words], what, user))
     if "error" in answer:
         raise EffectError(f"{what}: {answer['error']}")
     return answer["found"]

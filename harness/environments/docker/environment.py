@@ -15,15 +15,17 @@ from pathlib import Path
 
 from docker.models.containers import Container
 
+from ....faults.protocols import Address
 from ...runtime.guardian import Guardian
 from ...runtime.leftovers import disk_errors, remove_leftovers, state_directory
 from ...runtime.ports import LOOPBACK
 from ..auxiliary import AuxiliaryProcess, start_auxiliary
-from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
+from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
 from ..driver_start import EXECUTOR, DriverStart, parse_settings, trial_of
 from ..failure_log import FailureLog
 from ..host import Host, inherited
 from . import containers, network
+from .clients import client_in
 from .driver import DockerDriver, DriverPool, start_driver
 from .options import DockerOptions
 from .project import service_of
@@ -85,8 +87,12 @@ class DockerEnvironment:
                 self._published[directory] = place
             return self._published[directory] / path.relative_to(directory)
 
-    def injector_host(self) -> str:
+    def own_host(self) -> str:
         return self.services.bridge
+
+    def client(self, peer: Address, port: int) -> Client | None:
+        container = self._container_at(peer[0])
+        return None if container is None else client_in(container, self.services.tools, peer[1], port)
 
     # -- the job ----------------------------------------------------------------------------------------------------
 
@@ -291,6 +297,11 @@ class DockerEnvironment:
         if found is None:
             raise EffectError(f"there is no container of {place}")
         return found
+
+    def _container_at(self, address: str) -> Container | None:
+        """The machine of a job's that has this address on the project's network."""
+        of_jobs = [one for one in self.services.running() if service_of(one) in (DRIVER, *WORKERS)]
+        return next((one for one in of_jobs if containers.has_address(one, address)), None)
 
     def _others(self, container: Container) -> list[Container]:
         """Every other running machine of the cluster; other drivers belong to other trials."""

@@ -1,4 +1,5 @@
-"""Processes inside a container: ``inside.py end|freeze|thaw PID``, ``inside.py executors`` or ``inside.py end-jobs``.
+"""Processes inside a container: ``inside.py end|freeze|thaw PID``, ``executors``, ``end-jobs``, ``client FROM TO`` (two
+ports) or ``lives PID:STARTED``.
 
 Standard library only. A copy of it, with processes.py next to it, lies in the directory that all containers share, and
 only that copy runs; it prints one JSON document.
@@ -7,8 +8,12 @@ only that copy runs; it prints one JSON document.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import processes  # type: ignore[import-not-found]
@@ -55,10 +60,46 @@ def end_jobs() -> list[str]:
     return [str(each) for each in processes.end(select)]
 
 
-def main(verb: str, *pids: str) -> None:
-    for_all = {"executors": executors, "end-jobs": end_jobs}
+def client(own_port: str, port: str) -> dict[str, Any] | None:
+    """The process that has a connection from its own port to a port of another machine's: proc(5), /proc/net/tcp."""
+    inode = _inode(f"{int(own_port):04X}", f"{int(port):04X}")
+    for row in processes.table().values():
+        if inode is not None and f"socket:[{inode}]" in _files(row.pid):
+            variables = processes.environment(row.pid)
+            return {"identity": row.identity, "variables": variables, "command": processes.command(row.pid)}
+    return None
+
+
+def _inode(own_port: str, port: str) -> str | None:
+    for protocol in ("tcp", "tcp6"):
+        for line in Path("/proc/net", protocol).read_text(encoding="ascii").splitlines()[1:]:
+            fields = line.split()
+            if [address.rpartition(":")[2] for address in fields[1:3]] == [own_port, port]:
+                return fields[9]
+    return None
+
+
+def _files(pid: int) -> set[str]:
+    """What the process has open; nothing of one that has ended, or is another user's."""
+    found = set[str]()
+    with suppress(OSError):
+        for file in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                found.add(os.readlink(file.path))
+    return found
+
+
+COMMANDS: dict[str, Callable[..., object]] = {
+    "executors": executors,
+    "end-jobs": end_jobs,
+    "client": client,
+    "lives": processes.lives,
+}
+
+
+def main(verb: str, *words: str) -> None:
     try:
-        found: object = for_all[verb]() if verb in for_all else act(verb, int(pids[0]))
+        found: object = COMMANDS[verb](*words) if verb in COMMANDS else act(verb, int(words[0]))
     except processes.Survivor as error:
         print(json.dumps({"error": str(error)}))
     else:

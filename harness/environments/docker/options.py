@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..spark_master import MASTER
 
 BROKERS = 3
+USER = f"{os.getuid()}:{os.getgid()}"
+"""As whom jobs run in containers: files that all see are this user's."""
 
 
 @dataclass(frozen=True)

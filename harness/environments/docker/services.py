@@ -29,7 +29,7 @@ from ..valkey_server import clear, version
 from . import containers
 from .engine import bridge_address, connect, engine_errors, owner_label, remove_dead_projects, require_compose
 from .image import Image, our_image, present, users_image
-from .options import BROKERS, DockerOptions
+from .options import BROKERS, USER, DockerOptions
 from .project import ROLE, Project, can_build, compose_directory, env_text, program_that_removes, service_of
 
 SERVERS = ("postgres", "redis")
@@ -371,7 +371,7 @@ class DockerServices:
         own = {
             "ONCEPROOF_OWNER": owner_label(self.host.guardian.identity),
             "ONCEPROOF_SHARED": str(self.shared),
-            "ONCEPROOF_USER": f"{os.getuid()}:{os.getgid()}",
+            "ONCEPROOF_USER": USER,
             "ONCEPROOF_HEALTH_INTERVAL": "60s",
             "POSTGRES_PASSWORD": self._password,
         }

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from ....faults.protocols import Address
 from ...artifacts import Artifacts
 from ...java import find_java
 from ...runtime import processes
@@ -18,10 +19,11 @@ from ...runtime.leftovers import disk_errors, state_directory
 from ...runtime.ports import LOOPBACK
 from ...spark import spark_of
 from ..auxiliary import AuxiliaryProcess, start_auxiliary
-from ..base import Addresses, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
+from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
 from ..driver_start import DRIVER, EXECUTOR, JOB, TRIAL, DriverStart, user_settings
 from ..failure_log import FailureLog
 from ..host import Host, inherited
+from .clients import client_of
 from .driver import PLACE, LocalDriver, let_go, reference
 from .options import LocalOptions
 from .services import LocalServices, Services
@@ -91,8 +93,11 @@ class LocalEnvironment:
     def executors(self) -> list[str]:
         return [reference(pid) for pid in self.services.executor_pids() if EXECUTOR in processes.command(pid)]
 
-    def injector_host(self) -> str:
+    def own_host(self) -> str:
         return LOOPBACK
+
+    def client(self, peer: Address, port: int) -> Client | None:
+        return client_of(peer, port)
 
     def broker_gate(self) -> Path:
         """The file without which the rules in brokers let everybody go on; exists while they are armed."""
