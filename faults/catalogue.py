@@ -130,7 +130,7 @@ def render_catalogue(shape: SinkShape = UNKNOWN) -> list[dict[str, Any]]:
             "meaning": phase.meaning,
             "two_phase_commit": phase.two_phase,
             "source": phase.source,
-            "environments": list(ENVIRONMENTS[phase.where]),
+            "environments": list(ENVIRONMENTS),
             "after_a_crash": after_a_crash(phase),
             "example": example_of(phase),
         }
@@ -155,7 +155,7 @@ def render_actions() -> list[dict[str, Any]]:
         {
             "name": action.name,
             "targets": list(action.targets),
-            "environments": ["docker"] if action.network else ["local", "docker"],
+            "environments": [env for env in ENVIRONMENTS if env == "docker" or not action.network],
             "arguments": {parameter.name: parameter.meaning for parameter in action.arguments},
             "until": action.takes_until,
             "meaning": action.meaning,

@@ -37,10 +37,8 @@ SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
 
 EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
-ENVIRONMENTS: dict[ProcessKind, tuple[str, ...]] = {
-    kind: ("local",) if kind == "files" else ("local", "docker") for kind in EVERYWHERE
-}
-"""Those that can stop a thread there: the kernel's filter is not set in containers."""
+ENVIRONMENTS = ("local", "docker")
+"""A thread can be stopped at every phase in each of them; some actions need a network between machines."""
 
 SINKS: dict[Sinks, str] = {
     "every": "every sink",

@@ -22,7 +22,7 @@ from .artifacts.lock import DEFAULT_SPARK
 from .environments.base import Unavailable
 from .java import SUPPORTED, Java, find_java
 from .spark import SparkInstall, spark_of
-from .watched_files import kernel_refuses
+from .watched_files import no_files
 
 T = TypeVar("T")
 
@@ -206,7 +206,7 @@ def _open_files() -> Check:
 
 
 def _changes_of_files() -> Check:
-    refused = kernel_refuses()
+    refused = no_files()
     fix = "allow seccomp(2) with user notification (Linux 5.9): without it certificates lack changes of files"
     return Check(
         "changes of files", not refused, False, refused or "the kernel hands them over", fix if refused else ""

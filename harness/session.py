@@ -133,9 +133,9 @@ def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | 
 
 def _abilities(options: EnvironmentOptions) -> dict[str, Any]:
     """What :func:`onceproof.faults.resolve` is told of the environment."""
-    env, master = where(options)
+    env, _ = where(options)
     brokers = attached(options).brokers or (BROKERS if env == "docker" else 1)
-    return {"network": env == "docker", "brokers": brokers, "no_files": no_files(env, master)}
+    return {"network": env == "docker", "brokers": brokers, "no_files": no_files()}
 
 
 def open_environment(options: EnvironmentOptions) -> Environment:

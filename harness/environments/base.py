@@ -48,7 +48,8 @@ class DriverSpec:
 
     ``conf`` are Spark properties above the environment's own; ``driver_rules`` and ``executor_rules`` are Byteman
     scripts (their text); ``python_path`` goes in front of PYTHONPATH in driver and executors; ``variables`` are
-    environment variables for driver and executors.
+    environment variables for driver and executors. ``file_probe``: the program that runs driver and executors where
+    changes of files are reported.
     """
 
     arguments: Sequence[str]
@@ -62,6 +63,7 @@ class DriverSpec:
     trial: str = ""
     python_path: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    file_probe: str | None = None
 
 
 @dataclass(frozen=True)

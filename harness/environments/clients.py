@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .base import Client
-from .driver_start import DRIVER, EXECUTOR, JOB
+from .driver_start import DRIVER, JOB, is_executor
 
 MARKS = (DRIVER, JOB)
 """The mark that every process of one driver has in its environment; the second one on other machines."""
@@ -21,6 +21,6 @@ def client(
 
 
 def _role(command: Sequence[str]) -> str:
-    if EXECUTOR in command:
+    if is_executor(command):
         return "executor"
     return "driver" if Path(command[0]).name == "java" else "python-client"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import join, quote
 
 import javaproperties
 
@@ -70,7 +71,7 @@ JOINED = {
 """Properties of which a later setting is added to an earlier one, by the separator."""
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-"""The main class of an executor's JVM."""
+"""The main class of an executor's JVM, which is also on the command line of what runs it."""
 EXECUTORS = 2
 """Executors of one core for each job on a cluster."""
 EXECUTOR_PROPERTIES = {
@@ -106,6 +107,11 @@ class DriverStart:
         """Whether executors are processes of their own; on ``local[n]`` tasks run in the driver's JVM."""
         return not self.master.startswith("local")
 
+    def command(self, spec: DriverSpec) -> list[str]:
+        """What starts the driver."""
+        probe = _probed(spec.file_probe) if spec.file_probe else []
+        return [self.spark.python, *probe, *spec.arguments]
+
     def environment(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
         """Write the configuration below ``directory``; returns the driver's own environment variables."""
         temporary = directory / "tmp"
@@ -137,6 +143,8 @@ class DriverStart:
             variables = self.job_variables(spec) | {JOB: mark}
             found |= {f"spark.executorEnv.{name}": value for name, value in variables.items()}
             found = add_java_options(found, "executor", f"{TRIAL_OPTION}{spec.trial}")
+            if spec.file_probe:
+                found["spark.executorEnv.JAVA_HOME"] = str(self._java_run_by(spec.file_probe, directory / "java"))
         found = joined(found, spec.conf)
         found = joined(found, {"spark.jars": ",".join(str(Path(jar).absolute()) for jar in spec.jars)})
         found = add_java_options(found, "driver", "-XX:-UsePerfData", f"-Djava.io.tmpdir={temporary}")
@@ -154,6 +162,16 @@ class DriverStart:
             TRIAL: spec.trial,
             **spec.variables,
         }
+
+    def _java_run_by(self, probe: str, home: Path) -> Path:
+        """A JAVA_HOME whose java is run by the probe: a worker of Spark's starts executors by it (CommandBuilder)."""
+        for each in (home, home / "bin"):
+            each.mkdir()
+        command = [self.spark.python, *_probed(probe), "--run", str(self.java.home / "bin" / "java")]
+        script = f'#!/bin/sh\nexport JAVA_HOME={quote(str(self.java.home))}\nexec {join(command)} "$@"\n'
+        (home / "bin" / "java").write_text(script, encoding="utf-8")
+        (home / "bin" / "java").chmod(0o755)
+        return home
 
     def _with_agents(self, properties: dict[str, str], spec: DriverSpec, directory: Path) -> dict[str, str]:
         """On local[n] the executor's rules belong into the driver's JVM: its tasks run there."""
@@ -178,6 +196,16 @@ class DriverStart:
         named_classes = self.runtime.named_classes() if self.lean else None
         agent = agent_option(self.runtime.byteman(), named_classes, scripts)
         return add_java_options(properties, "driver" if role == "driver" else "executor", agent)
+
+
+def is_executor(command: Sequence[str]) -> bool:
+    """Whether this is the command line of an executor's JVM."""
+    return EXECUTOR in command and Path(command[0]).name == "java"
+
+
+def _probed(probe: str) -> list[str]:
+    """Arguments of an interpreter by which the probe runs what follows."""
+    return ["-I", "-S", probe]
 
 
 def trial_of(command: str) -> str:

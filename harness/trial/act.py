@@ -170,7 +170,7 @@ class _Starter:
         spec = self.spec
         return self.environment.start_driver(
             DriverSpec(
-                arguments=(*self._file_probe(), *self._arguments()),
+                arguments=self._arguments(),
                 log=self.log(incarnation),
                 incarnation=incarnation,
                 injector=self.injector,
@@ -181,14 +181,15 @@ class _Starter:
                 trial=self.resources.name,
                 python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
                 variables=self._variables() | self._watched_files(),
+                file_probe=self._file_probe(),
             )
         )
 
-    def _file_probe(self) -> tuple[str, ...]:
+    def _file_probe(self) -> str | None:
         """What runs the job where changes of files are reported."""
         if self.spec.resolved.files == "none":
-            return ()
-        return ("-I", "-S", str(self.environment.publish(PYTHON_PROBE) / FILE_PROBE))
+            return None
+        return str(self.environment.publish(PYTHON_PROBE) / FILE_PROBE)
 
     def _watched_files(self) -> dict[str, str]:
         """The directories whose files are reported, and what is left out there."""

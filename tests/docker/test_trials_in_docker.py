@@ -204,6 +204,29 @@ def test_a_request_is_stopped_whose_client_is_in_a_container(trial: Run, kind: s
     assert all(machine(process).startswith(place) for process in asked), asked
 
 
+@pytest.mark.parametrize(
+    ("sink", "point", "role"),
+    [
+        ("file_rename", 'file:before[op=rename, path="target/pending/*", batch=1]', "worker"),
+        ("file_manifest", 'file:after[op=create, path="target/events/part-*", batch=1]', "executor"),
+        long("file_rename", 'file:after[op=rename, path="target/final/*", batch=1]', "python"),
+    ],
+)
+def test_a_change_of_a_file_is_stopped_in_the_container_of_who_makes_it(
+    trial: Run, sink: str, point: str, role: str
+) -> None:
+    result = trial(sink, f"{point} -> kill(driver)")
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
+    assert landed(result), described(result)
+    assert role in {event["role"] for event in events(result, "point") if event.get("phase") == "file"}
+
+
+def test_a_sink_that_does_not_sync_loses_a_batch_with_the_power_of_the_drivers_machine(trial: Run) -> None:
+    result = trial("renamed_unsynced", "batch.commit:after[batch=1] -> kill(driver, unsynced=lost)")
+    assert "lost" in [one.kind for one in result.verdict.anomalies], described(result)
+    assert landed(result), described(result)
+
+
 @pytest.mark.parametrize(("method", "found"), [("POST", ["duplicated"]), long("PUT", [])])
 def test_a_service_on_this_machine_is_reached_by_a_proxy_and_its_answer_lost(
     trial: Run, tmp_path: Path, method: str, found: list[str]

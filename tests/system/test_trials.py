@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -249,16 +250,28 @@ def test_a_target_that_a_crash_left_unreadable_fails_every_claim(trial: Run, tmp
     assert "JSONDecodeError" in result.verdict.reason
 
 
-def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_attempt(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    place = EnvironmentOptions(master="standalone", runs=tmp_path_factory.mktemp("runs"))
-    with Session(place) as session:
-        plan = "task.commit:before[batch=1] -> kill(executor)"
-        result = session.trial(Request("kafka_transactional", plan))
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Where executors are processes of their own."""
+    with Session(EnvironmentOptions(master="standalone", runs=tmp_path_factory.mktemp("runs"))) as session:
+        yield session
+
+
+def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_attempt(apart: Session) -> None:
+    result = apart.trial(Request("kafka_transactional", "task.commit:before[batch=1] -> kill(executor)"))
     assert result.verdict.outcome == "pass", described(result)
     assert landed(result)
     attempts = [event for event in result.journal if event.get("phase") == "task.run" and event.get("attempt") == 1]
     assert attempts
     (settled,) = [event for event in result.journal if event["event"] == "settle"]
     assert settled["hanging"] == []
+
+
+def test_changes_of_files_by_executors_and_their_python_workers_are_stopped(apart: Session) -> None:
+    """A sync that fails fails the task: a second attempt writes another file, and nothing of the first one is read."""
+    plan = 'file:before[op=sync, path="target/*", batch=1] -> fail(error=ENOSPC)'
+    result = apart.trial(Request("file_rename", plan, workload=SMALL))
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result), described(result)
+    [raised] = [event for event in result.journal if event["event"] == "probe.raised"]
+    assert raised["role"] == "worker"

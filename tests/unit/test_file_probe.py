@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -20,16 +21,25 @@ from onceproof.faults.probes import FILE_PROBE, PYTHON_PROBE
 from onceproof.harness.runtime.waiting import wait_for
 
 Look = Callable[[Mapping[str, Any]], None]
+NONE: Mapping[str, str | None] = MappingProxyType({})
 
 
 class Run:
     """A program that runs with the probe, and what was reported of it.
 
     Its first argument is the watched directory ``target``. ``look`` is called at each point, while the call is stopped.
+    ``command`` is run instead of a Python program; of ``variables`` those that are None are not set.
     """
 
     def __init__(
-        self, directory: Path, program: str, plan: str = "", look: Look = lambda point: None, left_out: str = ""
+        self,
+        directory: Path,
+        program: str = "",
+        plan: str = "",
+        look: Look = lambda point: None,
+        left_out: str = "",
+        command: Sequence[str] = (),
+        variables: Mapping[str, str | None] = NONE,
     ) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.target = directory / "target"
@@ -49,11 +59,13 @@ class Run:
                 "ONCEPROOF_TOKEN": injector.token,
                 "ONCEPROOF_DRIVER": str(directory),
                 "ONCEPROOF_FILES": json.dumps(settings),
+                **variables,
             }
             probe = ["-I", "-S", str(PYTHON_PROBE / FILE_PROBE)]
             self.process = subprocess.Popen(
-                [sys.executable, *probe, str(directory / "program.py"), str(self.target)],
-                env=environment, cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                [sys.executable, *probe, *(command or (str(directory / "program.py"), str(self.target)))],
+                env={name: value for name, value in environment.items() if value is not None},
+                cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
             self.output, self.errors = self.process.communicate(timeout=60)
         self.code = self.process.returncode
@@ -271,6 +283,28 @@ signal.pause()
     assert Run(tmp_path, program).code == 3
     shutil.rmtree(tmp_path / "target")
     assert Run(tmp_path, "import signal\nos.kill(os.getpid(), signal.SIGSEGV)").code == -signal.SIGSEGV
+
+
+def test_another_program_than_pythons_is_run_by_name(tmp_path: Path) -> None:
+    command = ["--run", "/bin/sh", "-c", 'mkdir "$1/a"; exit 5', "sh", str(tmp_path / "target")]
+    run = Run(tmp_path, command=command, variables={"ONCEPROOF_DRIVER": None, "ONCEPROOF_JOB": str(tmp_path)})
+    assert (run.code, run.changes) == (5, [("mkdir", "a")])
+    assert {fields["role"] for fields in run.named("point")} == {"worker"}, "it runs on another machine than the driver"
+
+
+@pytest.mark.parametrize("of", ["os.getppid()", "first"])
+def test_the_program_is_killed_with_what_runs_it(tmp_path: Path, of: str) -> None:
+    """Its end closes this process's standard output, which is its own."""
+    program = f"""
+import signal
+first = int(open(f"/proc/{{os.getppid()}}/stat").read().rpartition(")")[2].split()[1])
+print("runs", flush=True)
+os.kill({of}, signal.SIGKILL)
+signal.pause()
+"""
+    run = Run(tmp_path, program)
+    assert run.output == "runs\n"
+    assert run.code in (1, -signal.SIGKILL)
 
 
 def test_nothing_goes_on_once_the_injector_is_gone(tmp_path: Path) -> None:

@@ -235,8 +235,7 @@ class DockerEnvironment:
         with disk_errors():
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             variables = start.environment(replace(spec, jars=jars), mark, directory)
-        command = [self.python, *spec.arguments]
-        start_driver(container, self.services.shared, directory, command, variables)
+        start_driver(container, self.services.shared, directory, start.command(spec), variables)
         return DockerDriver(container, place, spec.trial, directory, spec.log)
 
     def _driver_start(self) -> DriverStart:

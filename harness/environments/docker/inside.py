@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,12 @@ def act(verb: str, pid: int) -> list[str]:
 
 
 def executors() -> list[int]:
-    return [row.pid for row in processes.table().values() if row.alive and EXECUTOR in processes.command(row.pid)]
+    """Their JVMs: what runs them has the same words on its command line."""
+    return [row.pid for row in processes.table().values() if row.alive and _is_executor(processes.command(row.pid))]
+
+
+def _is_executor(command: Sequence[str]) -> bool:
+    return EXECUTOR in command and Path(command[0]).name == "java"
 
 
 def end_jobs() -> list[str]:

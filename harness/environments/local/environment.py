@@ -20,7 +20,7 @@ from ...runtime.ports import LOOPBACK
 from ...spark import spark_of
 from ..auxiliary import AuxiliaryProcess, start_auxiliary
 from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
-from ..driver_start import DRIVER, EXECUTOR, JOB, TRIAL, DriverStart, user_settings
+from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, is_executor, user_settings
 from ..failure_log import FailureLog
 from ..host import Host, inherited
 from .clients import client_of
@@ -70,7 +70,7 @@ class LocalEnvironment:
         with disk_errors():
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             variables = self._environment_of(spec, mark, directory)
-            child = self._guardian.spawn([self.python, *spec.arguments], variables, directory / "tmp", spec.log)
+            child = self._guardian.spawn(self._driver_start().command(spec), variables, directory / "tmp", spec.log)
         driver = LocalDriver(child, mark, directory)
         with self._lock:
             self._drivers.append(driver)
@@ -91,7 +91,7 @@ class LocalEnvironment:
         return [reference(pid) for pid in found if trial is None or _trial_of(pid) in ("", trial)]
 
     def executors(self) -> list[str]:
-        return [reference(pid) for pid in self.services.executor_pids() if EXECUTOR in processes.command(pid)]
+        return [reference(pid) for pid in self.services.executor_pids() if is_executor(processes.command(pid))]
 
     def own_host(self) -> str:
         return LOOPBACK

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """Reports what is done to the watched files, and does it."""
+    """Reports what is done to the watched files, and does it. ``apart``: on another machine than the driver's."""
 
-    def __init__(self, kernel: Kernel, names: Names, injector: Any) -> None:
+    def __init__(self, kernel: Kernel, names: Names, injector: Any, apart: bool = False) -> None:
         self._kernel = kernel
         self._names = names
         self._injector = injector
+        self._roles = ("executor", "worker") if apart else ("driver", "python")
         self._calls = {number: name for name, number in NUMBERS[platform.machine()].items()}
         self._stopped: dict[int, Stopped] = {}
 
@@ -116,6 +117,6 @@ class Files:
         process = call.process
         with open(f"/proc/{process}/cmdline", "rb") as file:
             command = [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
-        role = "driver" if os.path.basename(command[0] if command else "") == "java" else "python"
+        role = self._roles[os.path.basename(command[0] if command else "") != "java"]
         place = {"role": role, "pid": process, "thread": f"files {call.thread}"}
         return {"phase": "file", **place, "op": change.op, **names}

@@ -1,6 +1,7 @@
-"""The probe for changes of files: it runs a Python program, and stops each of its system calls that changes one.
+"""The probe for changes of files: it runs a program, and stops each of its system calls that changes one.
 
-    python -I -S onceproof_files PROGRAM ARGUMENT ...
+    python -I -S onceproof_files PROGRAM ARGUMENT ...           # of this interpreter
+    python -I -S onceproof_files --run COMMAND ARGUMENT ...
     python -I -S onceproof_files --check
 
 All processes that the program starts are watched with it, whatever they are written in: the JVM, Python workers, native
@@ -15,7 +16,8 @@ reported.
 
 Three processes: the first is the one that was started, and ends as the program does. Its child answers the kernel; it
 is an ancestor of all that is watched, so that it may read their memory where only ancestors may
-(kernel.yama.ptrace_scope), and ends with the last of them. The third is the program.
+(kernel.yama.ptrace_scope), and ends with the last of them. The third is the program. If one of the first two is killed,
+so is the program: Spark's worker ends an executor by the process that it has started.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ import ctypes
 import importlib.util
 import json
 import os
+import select
 import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 
 from .files import Files
 from .filter import watched
@@ -41,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
-SUBREAPER = 36
-"""prctl(2): PR_SET_CHILD_SUBREAPER."""
+PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
+"""prctl(2): PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER."""
 
 
 def sibling() -> Any:
@@ -65,8 +69,16 @@ def run_program(arguments: Sequence[str], peer: socket.socket) -> NoReturn:
         os._exit(1)
     peer.recv(1)
     peer.close()
-    os.execv(sys.executable, [sys.executable, *arguments])
+    command = list(arguments[1:]) if arguments[0] == "--run" else [sys.executable, *arguments]
+    os.execv(command[0], command)
     raise SystemExit(1)
+
+
+def end_with(parent: int) -> None:
+    """From here on this process is killed when its parent ends, which may have happened already."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def answer_calls(peer: socket.socket, variables: Mapping[str, str]) -> None:
@@ -77,7 +89,8 @@ def answer_calls(peer: socket.socket, variables: Mapping[str, str]) -> None:
     settings = json.loads(variables["ONCEPROOF_FILES"])
     injector = sibling().injector_of(variables, "files")
     os.umask(0)
-    serving = Files(Kernel(files[0]), Names(settings["roots"], settings["left_out"]), injector)
+    apart = "ONCEPROOF_DRIVER" not in variables
+    serving = Files(Kernel(files[0]), Names(settings["roots"], settings["left_out"]), injector, apart)
     peer.sendall(b"G")
     peer.close()
     serving.serve(files[0])
@@ -112,8 +125,10 @@ def be_parent(writing: int) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     ours, theirs = socket.socketpair()
+    own = os.getpid()
     program_id = os.fork()
     if program_id == 0:
+        end_with(own)
         os.close(writing)
         ours.close()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -121,11 +136,22 @@ def be_parent(writing: int) -> NoReturn:
         run_program(sys.argv[1:], theirs)
     theirs.close()
     os.write(writing, f"{program_id}\n".encode())
+    arguments = (os.dup(writing), os.pidfd_open(program_id))
+    threading.Thread(target=kill_with_the_first, args=arguments, daemon=True).start()
     reaping = threading.Thread(target=reap, args=(program_id, writing))
     reaping.start()
     answer_calls(ours, os.environ)
     reaping.join()
     os._exit(0)
+
+
+def kill_with_the_first(writing: int, program: int) -> None:
+    """The first process reads to the program's end: where nobody reads any more and it still runs, it is killed."""
+    poll = select.poll()
+    poll.register(writing, select.POLLERR)
+    poll.poll()
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(program, signal.SIGKILL)
 
 
 def reap(program_id: int, writing: int) -> None:
