@@ -14,12 +14,10 @@ from .options import USER
 
 def client_in(container: Container, tools: Path, own_port: int, port: int) -> Client | None:
     """The process whose own port is given, connected to ``port``. None if it has ended meanwhile, or is no process of a
-    job's. It is looked for by the job's own user: what another one has open, root cannot see without CAP_SYS_PTRACE."""
-    try:
-        start = containers.started_at(container)
-        found = containers.inside(container, tools, "client", str(own_port), str(port), user=USER)
-    except EffectError:  # the container has ended meanwhile
-        return None
+    job's. It is looked for by the job's own user: what another one has open, root cannot see without CAP_SYS_PTRACE.
+    Raises EffectError if the container does not answer."""
+    start = containers.started_at(container)
+    found = containers.inside(container, tools, "client", str(own_port), str(port), user=USER)
     if found is None:
         return None
     identity, variables = found["identity"], found["variables"]

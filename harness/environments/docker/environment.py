@@ -91,8 +91,11 @@ class DockerEnvironment:
         return self.services.bridge
 
     def client(self, peer: Address, port: int) -> Client | None:
-        container = self._container_at(peer[0])
-        return None if container is None else client_in(container, self.services.tools, peer[1], port)
+        try:
+            container = self._container_at(peer[0])
+            return None if container is None else client_in(container, self.services.tools, peer[1], port)
+        except Unavailable:  # the container has ended meanwhile, or the engine does not answer
+            return None
 
     # -- the job ----------------------------------------------------------------------------------------------------
 

@@ -117,6 +117,7 @@ class Files:
         process = call.process
         with open(f"/proc/{process}/cmdline", "rb") as file:
             command = [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
-        role = self._roles[os.path.basename(command[0] if command else "") != "java"]
+        of_jvm, of_python = self._roles
+        role = of_jvm if os.path.basename(command[0] if command else "") == "java" else of_python
         place = {"role": role, "pid": process, "thread": f"files {call.thread}"}
         return {"phase": "file", **place, "op": change.op, **names}
