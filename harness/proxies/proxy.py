@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from itertools import count
 from typing import Any, Literal
 
@@ -114,11 +113,10 @@ class Proxy:
                 return  # as if the service itself had refused
             server.settimeout(None)
             self._keep(stack, server)
-            owned = cache(lambda: self._client_of(*ends))  # asked for at the first request that may change something
+            owner = self._client_of(*ends)  # now: once it has closed the connection, nobody can be found by it
 
             def stop(edge: Literal["before", "after"], request: Request) -> Order:
                 self._late.discard(number)
-                owner = owned()
                 if owner is None:
                     return "pass"
                 place = {"service": self.service, "thread": f"{self.service} {number}"}
@@ -131,9 +129,9 @@ class Proxy:
 
             try:
                 conversation = self._protocol.converse(self.route)
-                Connection(client, server, conversation, stop, lambda: _gone(owned())).serve()
+                Connection(client, server, conversation, stop, lambda: owner is None or owner.gone()).serve()
             except ValueError as error:
-                self._misunderstood(error, owned())
+                self._misunderstood(error, owner)
         self._late.discard(number)
         for point in dropped:
             self._told({"event": "probe.dropped", **point})
@@ -164,10 +162,6 @@ class Proxy:
             connections = list(self._open)
         for connection in connections:
             _end(connection)  # whose thread closes it
-
-
-def _gone(owner: Client | None) -> bool:
-    return owner is None or owner.gone()
 
 
 def _end(connection: socket.socket) -> None:

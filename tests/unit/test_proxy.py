@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import pytest
 from onceproof.faults.protocols import PROTOCOLS, Address, Request, protocol_of
+from onceproof.faults.rendezvous import GO_ON
+from onceproof.faults.report import Message
 from onceproof.harness.environments.base import Client
 from onceproof.harness.environments.local.clients import client_of
 from onceproof.harness.proxies.connection import Connection, Order, has_ended
@@ -199,6 +201,33 @@ def test_a_service_that_does_not_answer_closes_the_connection(service: Service) 
     ):
         client.settimeout(SECONDS)
         assert client.recv(1) == b""
+
+
+def test_what_a_client_sends_last_arrives_although_it_does_not_wait_for_the_answer(service: Service) -> None:
+    """A connection that is closed has no process by which its client could be found: it must be known before."""
+    connected = threading.Event()
+    connected.set()
+
+    def found(peer: Address, port: int) -> Client | None:
+        return Client("local", 7, "mark", "driver", lambda: False) if connected.is_set() else None
+
+    told = queue.Queue[Any]()
+
+    def receive(message: Message) -> bytes:
+        told.put(message.fields)
+        return GO_ON
+
+    proxied = Proxy("redis", PROTOCOLS["redis"], [service.server.getsockname()], LOOPBACK, found)
+    with proxied as proxy, proxy.attached(receive, "token"):
+        with socket.create_connection(proxy.addresses[0]) as client:
+            client.settimeout(SECONDS)
+            client.sendall(b"PING\r\n")
+            assert client.recv(100) == b"+OK\r\n"
+            connected.clear()
+            client.sendall(b"SET a b\r\n")
+        assert service.got.get(timeout=SECONDS) == b"PING\r\n"
+        assert service.got.get(timeout=SECONDS) == b"SET a b\r\n"
+        assert told.get(timeout=SECONDS)["kind"] == "SET"
 
 
 def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(service: Service) -> None:

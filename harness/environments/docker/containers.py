@@ -82,20 +82,19 @@ def running(container: Container) -> bool:
     return bool(state_of(container)["Running"])
 
 
+def addresses_of(container: Container) -> list[str]:
+    """Its addresses, as the engine said when it was asked last; none of a container that did not run."""
+    networks = container.attrs["NetworkSettings"]["Networks"].values()
+    return [str(network["IPAddress"]) for network in networks if network.get("IPAddress")]
+
+
 def address_of(container: Container) -> str:
     """Its address on the project's network."""
     _ask(f"look at {container.name}", container.reload)
-    networks = container.attrs["NetworkSettings"]["Networks"].values()
-    found = [str(network["IPAddress"]) for network in networks if network.get("IPAddress")]
+    found = addresses_of(container)
     if not found:
         raise EffectError(f"container {container.name} has no address: it does not run")
     return found[0]
-
-
-def has_address(container: Container, address: str) -> bool:
-    """Whether the engine said, when it was asked last, that the container has this address."""
-    networks = container.attrs["NetworkSettings"]["Networks"].values()
-    return address in [network.get("IPAddress") for network in networks]
 
 
 def execute(container: Container, command: Sequence[str], what: str, user: str = "root") -> str:

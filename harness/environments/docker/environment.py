@@ -303,7 +303,7 @@ class DockerEnvironment:
     def _container_at(self, address: str) -> Container | None:
         """The machine of a job's that has this address on the project's network."""
         of_jobs = [one for one in self.services.running() if service_of(one) in (DRIVER, *WORKERS)]
-        return next((one for one in of_jobs if containers.has_address(one, address)), None)
+        return next((one for one in of_jobs if address in containers.addresses_of(one)), None)
 
     def _others(self, container: Container) -> list[Container]:
         """Every other running machine of the cluster; other drivers belong to other trials."""

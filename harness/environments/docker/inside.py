@@ -68,11 +68,13 @@ def end_jobs() -> list[str]:
 def client(own_port: str, port: str) -> dict[str, Any] | None:
     """The process that has a connection from its own port to a port of another machine's: proc(5), /proc/net/tcp."""
     inode = _inode(f"{int(own_port):04X}", f"{int(port):04X}")
-    for row in processes.table().values():
-        if inode is not None and f"socket:[{inode}]" in _files(row.pid):
-            variables = processes.environment(row.pid)
-            return {"identity": row.identity, "variables": variables, "command": processes.command(row.pid)}
-    return None
+    if inode is None:
+        return None
+    owner = next((row for row in processes.table().values() if f"socket:[{inode}]" in _files(row.pid)), None)
+    if owner is None:
+        return None
+    variables, command = processes.environment(owner.pid), processes.command(owner.pid)
+    return {"identity": owner.identity, "variables": variables, "command": command}
 
 
 def _inode(own_port: str, port: str) -> str | None:

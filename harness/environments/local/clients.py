@@ -7,6 +7,7 @@ from typing import Any
 import psutil
 
 from ....faults.protocols import Address
+from ...runtime import processes
 from ..base import Client
 from ..clients import client
 from .driver import PLACE
@@ -29,16 +30,9 @@ def _address(local: Any) -> Address:
 
 
 def _client(pid: int) -> Client | None:
-    try:
-        process = psutil.Process(pid)
-        variables, command = process.environ(), process.cmdline()
-    except psutil.Error:
+    row = processes.look(pid)
+    if row is None:
         return None
-    return client(variables.get("ONCEPROOF_PLACE", PLACE), pid, variables, command, lambda: _ended(pid))
-
-
-def _ended(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+    variables = processes.environment(pid)
+    place, command = variables.get("ONCEPROOF_PLACE", PLACE), processes.command(pid)
+    return client(place, pid, variables, command, lambda: not processes.lives(row.identity))
