@@ -138,7 +138,7 @@ def _supervisor(
         deadline=starter.spec.deadline,
         before_restart=watch.after_death if watch else lambda: None,
         stop=None if trigger_of(starter.spec.trigger).ends_by_itself else starter.stop,
-        epochs=starter.spec.resolved.shape.execution == "continuous",
+        epochs=starter.spec.resolved.shape.execution in ("continuous", "real-time"),
     )
 
 

@@ -44,13 +44,13 @@ class Processed:
 
     def all(self) -> bool:
         """Whether the query is through with its source. Raises ObservationError."""
-        if self.execution == "async progress":
-            return self._written() == self._ends()
+        if self.execution == "async progress" and self._written() == self._ends():
+            return True
         committed = checkpoint.committed(self.resources.checkpoint)
         if not committed:
             return False
         reached = checkpoint.end_offsets(self.resources.checkpoint, committed[-1])
-        if self.execution == "micro-batch":
+        if self.execution in ("micro-batch", "async progress"):
             return not reached or reached == self._ends()
         return all(reached.get(partition, 0) >= end for partition, end in self._last_rows.items())
 
@@ -64,8 +64,10 @@ class Processed:
         }
 
     def _written(self) -> Ends | None:
-        """Where the batch ends that was last written to the sink."""
+        """Where the batch ends that the newest driver has last written to the sink."""
         points = self.journal.events("point")
+        started = [place for place, event in enumerate(points) if event["phase"] == "query.start"]
+        points = points[started[-1] if started else 0 :]
         written = [event["batch"] for event in points if (event["phase"], event.get("edge")) == ("sink.write", "after")]
         inputs = _inputs(points)
         return inputs[written[-1]][1] if written and written[-1] in inputs else None

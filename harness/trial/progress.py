@@ -32,6 +32,7 @@ class TrialProgress:
         self._fired = False
         self._starting = True
         self._querying = False
+        self._committing = False
         self._moved = time.monotonic()
         self.injector: Injector | None = None
         self._arranged: Future[Any] | None = None
@@ -40,7 +41,7 @@ class TrialProgress:
         with self._lock:
             self._moved = time.monotonic()
             if event == "driver.started":
-                self._starting, self._querying = True, False
+                self._starting, self._querying, self._committing = True, False, False
             if event == "point":
                 self._note_point(fields)
             if event == "fault.fired":
@@ -61,6 +62,7 @@ class TrialProgress:
             self._querying = True
         elif here == ("batch.commit", "after"):
             self._committed.add(fields["batch"])
+            self._committing = True
         elif here == ("sink.write", "before"):
             self._started = fields["batch"]
             self._newest = max(fields["batch"], self._newest or 0)
@@ -126,6 +128,9 @@ class TrialProgress:
 
     def querying(self) -> bool:
         return self._querying
+
+    def committing(self) -> bool:
+        return self._committing
 
     def consequences(self) -> int:
         return self._consequences

@@ -90,6 +90,9 @@ class Progress(Protocol):
     def querying(self) -> bool:
         """Whether the driver that was started last has started its query."""
 
+    def committing(self) -> bool:
+        """Whether the driver that was started last has committed a batch."""
+
     def busy(self) -> bool:
         """Whether a fault's actions are under way."""
 
@@ -107,7 +110,8 @@ class Supervisor:
     ``complete`` says whether all input is committed: a driver that ends before that has died, whatever its exit code.
 
     ``stop`` asks a job that does not end by itself to do so; it is called once the input is committed and nothing has
-    been reported for QUIET seconds, or, where a query has ``epochs`` that never end, once it has been so for as long.
+    been reported for QUIET seconds. Where a query has ``epochs``, which come without an end and whether there is input
+    or not, it is called that long after the newest driver has ended one with all input committed.
 
     ``deadline`` bounds the seconds in which the job is idle (:class:`.idleness.Idleness`). ``before_restart`` is called
     after each end of a driver that another one follows, when none runs.
@@ -247,9 +251,10 @@ class Supervisor:
             self.stop = None
 
     def _through_for(self, seconds: float) -> bool:
-        """Whether the input has been committed for so long."""
+        """Whether the input has been committed for so long, and epochs end."""
         now = time.monotonic()
-        self._through_since = (self._through_since or now) if self.complete() else None
+        through = self.progress.committing() and self.complete()
+        self._through_since = (self._through_since or now) if through else None
         return self._through_since is not None and now - self._through_since >= seconds
 
     def _idle_seconds(self) -> float:

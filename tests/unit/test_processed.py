@@ -80,6 +80,17 @@ def test_asynchronous_progress_is_told_by_what_each_batch_began_with(query: Any)
     assert found.batches() == {0: {0: (0, 10), 1: (0, 5)}, 1: {0: (10, 20), 1: (5, 10)}}
 
 
+def test_what_another_driver_wrote_says_nothing_of_asynchronous_progress(query: Any) -> None:
+    found = query("async progress")
+    begin(found, 0, (), (20, 10))
+    write(found, 0)
+    assert found.all()
+    found.journal.record("point", {"phase": "query.start", "edge": "before"})
+    assert not found.all(), "nothing is committed: it is replayed"
+    log(found, 0, 20, 10)
+    assert found.all(), "nothing is left to replay"
+
+
 def test_input_that_was_planned_again_belongs_to_the_batch_that_had_it_last(query: Any) -> None:
     found = query("async progress")
     begin(found, 0, (), (5, 5))

@@ -123,3 +123,9 @@ def test_a_driver_starts_until_it_hands_over_a_batch() -> None:
     assert not progress.starting()
     progress.note("driver.started", {})
     assert progress.starting()
+
+
+def test_the_newest_driver_commits_once_it_has_committed_itself() -> None:
+    commit = ("point", {"phase": "batch.commit", "edge": "after", "batch": 0})
+    assert progress_of(("driver.started", {}), commit).committing()
+    assert not progress_of(("driver.started", {}), commit, ("driver.started", {})).committing()

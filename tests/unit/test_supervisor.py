@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from onceproof.faults import parse
 from onceproof.harness.environments.base import EffectError
+from onceproof.harness.trial import supervisor as module
 from onceproof.harness.trial.progress import TrialProgress
 from onceproof.harness.trial.supervisor import HANGS, RESTARTS, JobOutcome, Supervisor
 
@@ -66,6 +67,9 @@ class HeldJob:
     def querying(self) -> bool:
         return True
 
+    def committing(self) -> bool:
+        return True
+
 
 @dataclass
 class EndlessJob(HeldJob):
@@ -74,6 +78,7 @@ class EndlessJob(HeldJob):
     asked: list[bool] = field(default_factory=list)
     complete: bool = True
     queries: bool = True
+    commits: bool = True
 
     def wait(self, timeout: float) -> int | None:
         return 0 if self.asked else None
@@ -86,6 +91,9 @@ class EndlessJob(HeldJob):
 
     def querying(self) -> bool:
         return self.queries
+
+    def committing(self) -> bool:
+        return self.commits
 
     def idle_seconds(self) -> float:
         return 3.0
@@ -122,6 +130,18 @@ def test_a_job_is_not_asked_to_stop_before_its_query_has_committed_its_input(lac
     supervisor._launch()
     supervisor._stop_if_done()
     assert (job.asked, events) == ([], ["driver.started"])
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_epochs_are_stopped_when_the_newest_driver_ends_one(commits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was committed before a death says nothing of what a replay still has to do."""
+    monkeypatch.setattr(module, "QUIET", 0.0)
+    job = EndlessJob(commits=commits)
+    supervisor = endless(job, [])
+    supervisor.epochs = True
+    supervisor._launch()
+    supervisor._stop_if_done()
+    assert bool(job.asked) == commits
 
 
 def test_a_job_that_the_plan_holds_up_is_let_go_instead_of_given_up() -> None:
