@@ -1,7 +1,7 @@
 """How long a recovery takes, part by part, by how much state there is and where Spark keeps it.
 
-The job ``sum_by_id`` has as many keys as its input has rows. Its driver dies in the last batch, which has a single row:
-what is replayed is next to nothing, and all of the state has to be loaded.
+The job ``sum_by_item`` has ten keys for each row of its input. Its driver dies in the last batch, which has a single
+row: what is replayed is next to nothing, and all of the state has to be loaded.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from ..state_stores import STATE_STORES, StateStoreName
 from ..trial.recovery import PARTS, Recovery, recoveries_in
 from .trials import passed
 
-JOB, SINK = "sum_by_id", "postgres_upsert"
+JOB, SINK = "sum_by_item", "postgres_upsert"
+KEYS_OF_A_ROW = 10
 BATCHES = 4
 FAULT = f"sink.write:after[batch={BATCHES - 1}] -> kill(driver)"
 
 BEFORE_THE_LAST = 9.5
 """Rows before the last batch, in times of the rows asked for: half as many, as many, eight times as many."""
 
-MOST_KEYS = 200_000
+MOST_KEYS = 2_000_000
 """The input of more would be larger than a trial's may be."""
 
 
@@ -63,10 +64,10 @@ class Fit(NamedTuple):
 
 
 def workload_of(keys: int) -> Workload:
-    """An input of at least ``keys`` rows before its last batch."""
+    """An input that makes at least ``keys`` keys before its last batch."""
     if not 1 <= keys <= MOST_KEYS:
         raise UsageError(f"--keys {keys} is out of range: give 1 to {MOST_KEYS}")
-    return Workload(batches=BATCHES, rows=math.ceil(keys / BEFORE_THE_LAST))
+    return Workload(batches=BATCHES, rows=math.ceil(keys / (KEYS_OF_A_ROW * BEFORE_THE_LAST)))
 
 
 def measure(

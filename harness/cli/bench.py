@@ -59,7 +59,7 @@ def recovery(
         onceproof bench recovery --keys 1000 50000 --state-store rocksdb --plot docs/recovery
     """
     stores = state_store or list(STATE_STORES)
-    cases = [recoveries.Case(store, size) for store in stores for size in keys or (1_000, 10_000, 100_000)]
+    cases = [recoveries.Case(store, size) for store in stores for size in keys or (1_000, 10_000, 100_000, 1_000_000)]
     for case in cases:
         recoveries.workload_of(case.keys)
     measured = _run(

@@ -21,7 +21,7 @@ WRONG = {
     rows = rows.where("event_time >= '2026-01-01 00:00:05'")"""),
     "session_window": ('session_window("event_time", "5 seconds")', 'session_window("event_time", "6 seconds")'),
     "sliding_window": ('"20 seconds", "10 seconds"', '"21 seconds", "10 seconds"'),
-    "sum_by_id": ('sum("value")', 'sum("id")'),
+    "sum_by_item": ('sum("value")', 'sum("id")'),
     "tumbling_window": ('window("event_time", "10 seconds")', 'window("event_time", "9 seconds")'),
     "wordcount": ("word != ''", "length(word) > 1"),
 }  # fmt: skip

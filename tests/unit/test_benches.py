@@ -13,7 +13,7 @@ from onceproof.harness.benches.overhead import CASES, Pair
 from onceproof.harness.benches.overhead import Measured as Overhead
 from onceproof.harness.benches.plot import stacked
 from onceproof.harness.benches.progress import PROGRESS, Batch, read_events
-from onceproof.harness.benches.recovery import BATCHES, MOST_KEYS, Case, Measured, fits, workload_of
+from onceproof.harness.benches.recovery import BATCHES, KEYS_OF_A_ROW, MOST_KEYS, Case, Measured, fits, workload_of
 from onceproof.harness.cli import execute
 from onceproof.harness.cli.options import MOST_RECORDS
 from onceproof.harness.errors import USAGE
@@ -45,7 +45,7 @@ def test_the_input_of_a_case_has_as_many_keys_before_its_last_batch_which_has_on
     workload = workload_of(keys)
     batches = planned(workload).input.column("batch").to_pylist()
     assert batches.count(BATCHES - 1) == 1
-    assert keys <= len(batches) - 1 < keys + 100
+    assert keys <= (len(batches) - 1) * KEYS_OF_A_ROW < keys + 100 * KEYS_OF_A_ROW
 
 
 def test_the_largest_state_is_one_that_a_trial_may_have() -> None:
@@ -56,8 +56,8 @@ def test_the_largest_state_is_one_that_a_trial_may_have() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["recovery", "--keys", "0"], "--keys 0 is out of range: give 1 to 200000"),
-        (["recovery", "--keys", "1000000"], "--keys 1000000 is out of range: give 1 to 200000"),
+        (["recovery", "--keys", "0"], "--keys 0 is out of range: give 1 to 2000000"),
+        (["recovery", "--keys", "3000000"], "--keys 3000000 is out of range: give 1 to 2000000"),
         (["recovery", "--state-store", "redis"], "redis"),
         (["overhead", "--case", "tables"], "--case tables is none of the cases: steps"),
         (["recovery", "--repeat", "0"], "--repeat"),
