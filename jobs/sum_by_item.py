@@ -1,4 +1,4 @@
-"""Sums of each item of each event in update mode: ten keys for a row, so the state grows ten times as fast as the input.
+"""Sums of each item of each event in update mode: ten keys for a row, so that the state grows faster than the input.
 
 Ids are unique, so no key comes twice and each sum is one value. One item in ten is handed on.
 """

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ...faults import Plan
 from .attribution import Share
 from .points import SweepPoint
+from .trace import Line
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,25 @@ def packs(points: Iterable[SweepPoint], most: int) -> list[Pack]:
             place.append(point)
     found = [Pack(_in_order(pack)) for pack in shared] + single
     return sorted(found, key=lambda pack: pack.exclusive)
+
+
+def of_each_kind(packs: Sequence[Pack]) -> tuple[list[Pack], list[Pack]]:
+    """Runs that together have a point of each kind, those that add most of them first; and all the others. A kind is an
+    action at a step, or in a file's lines."""
+    first: list[Pack] = []
+    left, seen = list(packs), set[tuple[str, str]]()
+    while left:
+        best = max(left, key=lambda pack: len(_kinds(pack) - seen))
+        if _kinds(best) <= seen:
+            break
+        left.remove(best)
+        first.append(best)
+        seen |= _kinds(best)
+    return first, left
+
+
+def _kinds(pack: Pack) -> set[tuple[str, str]]:
+    return {(point.at.file if isinstance(point.at, Line) else point.step, point.action) for point in pack.points}
 
 
 def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:

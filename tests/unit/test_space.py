@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from onceproof.assertions import Workload
 from onceproof.faults import Plan
-from onceproof.harness.certification.packing import packs
+from onceproof.harness.certification.packing import of_each_kind, packs
 from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.roles import batch_roles
 from onceproof.harness.certification.space import check_points, select, space_of
@@ -294,6 +294,24 @@ def test_a_pack_has_at_most_one_point_for_each_batch_and_what_knows_no_batch_run
         assert len(batches) == 1 or not any(one.alone or one.batch is None for one in pack.points)
     assert max(len(pack.points) for pack in packed) == 3
     assert all(len(pack.points) == 1 for pack in packs(found, 1))
+
+
+def test_where_the_first_failure_ends_a_sweep_each_kind_of_point_comes_before_more_of_the_same() -> None:
+    found = packs(space([*batch_of(0), *lines(1, (7, 3)), *batch_of(2)], roles={"a": 0, "b": 1, "c": 2}).points, 1)
+    first, others = of_each_kind(found)
+    kinds = [(one.step.partition(".py")[0], one.action) for pack in first for one in pack.points]
+    assert len(set(kinds)) == len(kinds)
+    assert {(one.step.partition(".py")[0], one.action) for pack in others for one in pack.points} <= set(kinds)
+    assert {kind[1] for kind in kinds if kind[0].startswith("line")} == {"kill(driver)", "fail"}
+    assert sorted(map(id, first + others)) == sorted(map(id, found))
+
+
+def test_a_run_that_has_more_new_kinds_of_points_comes_first() -> None:
+    alone, both = (
+        packs([SweepPoint(Step(step, "after"), "fail", "", number, Plan()) for number, step in found], 2)[0]
+        for found in ([(0, "a")], [(0, "a"), (1, "b")])
+    )
+    assert of_each_kind([alone, both]) == ([both], [alone])
 
 
 def test_what_strikes_at_shared_brokers_comes_last() -> None:
