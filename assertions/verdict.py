@@ -141,7 +141,8 @@ def _landed(faults: Sequence[FaultReport]) -> str:
     if not faults:
         return "no fault was planned"
     return "; ".join(
-        f"{fault.text} landed" + (" and was swallowed by the sink" if fault.swallowed else f": {fault.replay['seen']}")
+        f"{fault.text} landed"
+        + (" and was swallowed by the sink or its client" if fault.swallowed else f": {fault.replay['seen']}")
         for fault in faults
     )
 

@@ -101,7 +101,7 @@ class FaultSeen(BaseModel):
         description="what the fault must leave behind in the journal, and what it left behind; null: missing"
     )
     error: str | None = Field(description="why the fault could not be carried out")
-    swallowed: bool | None = Field(description="for fail: whether the sink went on as if nothing had been")
+    swallowed: bool | None = Field(description="of an error: whether the sink went on as if nothing had been")
 
 
 class VerdictDocument(BaseModel):

@@ -99,6 +99,9 @@ class Thread(Protocol):
     def drop(self) -> None:
         """The connection that is stopped will be cut instead of going on."""
 
+    def answer_with(self, error: str) -> None:
+        """The client whose connection is stopped will get the answer that its request failed with ``error``."""
+
 
 @dataclass(frozen=True)
 class Scene:

@@ -170,6 +170,9 @@ class ActionSpec:
     point is waited for. One that ``keeps_thread`` lets the stopped thread go on behind the ``end`` only. ``runs_on``:
     what it ends may get further than the point before it is dead, so that what is required is that of its last report.
 
+    One that ``answers`` does so in the service's place, by its argument ``error``: of what it stops at, and of the
+    service, such an answer must be known.
+
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
     ``takes_service_away``: on these targets clients lose a broker, or a target's server, for a while.
 
@@ -199,6 +202,7 @@ class ActionSpec:
     keeps_thread: bool = False
     runs_on: bool = False
     network: bool = False
+    answers: bool = False
     self_inflicted: tuple[str | None, ...] = ()
     takes_service_away: tuple[str, ...] = ()
     read_after_death_of: str | None = None

@@ -77,6 +77,7 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     'did you mean sink.commit? Valid: sink.write, sink.commit'
     """
     valid = list(valid)
-    close = get_close_matches(word.lower(), valid, n=1)
-    question = f"did you mean {close[0]}? " if close else ""
+    lower = {each.lower(): each for each in valid}
+    close = get_close_matches(word.lower(), lower, n=1)
+    question = f"did you mean {lower[close[0]]}? " if close else ""
     return f"{question}{'Valid' if question else 'valid'}: {', '.join(valid)}" if valid else "none is valid here"

@@ -28,7 +28,7 @@ from .catalogue import action_named, restart_delay
 from .declarations import ActionSpec
 from .matching import Counter
 from .printing import format_action, format_fault, format_point
-from .rendezvous import DROP, FAIL, GO_ON, LATE, Rendezvous
+from .rendezvous import ANSWER, DROP, FAIL, GO_ON, LATE, Rendezvous
 from .report import Batches, Message, Stages, process_of, to_point
 
 Record = Callable[[str, Mapping[str, Any]], None]
@@ -121,8 +121,16 @@ class _ParkedThread:
         self.answer.ordered = self.told_to_act = True
 
     def drop(self) -> None:
-        self.answer.text = DROP
-        self.told_to_act = True
+        self._order(DROP)
+
+    def answer_with(self, error: str) -> None:
+        self._order(ANSWER + error.encode())
+
+    def _order(self, text: bytes) -> None:
+        if self.answer.ordered:
+            raise InjectionError("it is cut, or answered, already: it can be one of the two, once")
+        self.answer.text = text
+        self.answer.ordered = self.told_to_act = True
 
 
 @dataclass(frozen=True)
@@ -308,7 +316,8 @@ class Injector:
 
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
-        ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``: of a ``drop`` at a connection."""
+        ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``, ``probe.answered`` and
+        ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection."""
         kept = (
             "role",
             "error",
@@ -345,10 +354,21 @@ class Injector:
         what = "request" if fields.get("edge") == "before" else "answer to"
         self._done(step, f"the {what} {fields.get('kind')} was dropped, and its connection to {fields['service']} cut")
 
+    def _answered(self, fields: Mapping[str, Any], step: _Step) -> None:
+        """A made-up answer is confirmed by the proxy that gives it."""
+        what = "instead of being passed on" if fields.get("edge") == "before" else "though it was done"
+        self._done(step, f"{fields.get('kind')} was answered with {fields.get('error')} {what}")
+
+    def _not_answered(self, fields: Mapping[str, Any], step: _Step) -> None:
+        error = f"{fields.get('kind')} cannot be answered with {fields.get('error')}: it was passed on"
+        self._failed(step, InjectionError(error))
+
     _OUTCOMES: ClassVar[Mapping[str, Callable[[Injector, Mapping[str, Any], _Step], None]]] = {
         "probe.raised": _raised,
         "probe.not_raised": _not_raised,
         "probe.dropped": _dropped,
+        "probe.answered": _answered,
+        "probe.not_answered": _not_answered,
     }
 
     def _done(self, step: _Step, detail: str) -> None:

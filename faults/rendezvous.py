@@ -1,10 +1,11 @@
 """The server that probes report to. It serves all trials of an environment at once, and tells them apart by token.
 
 A report is answered with one byte: ``G`` go on, ``F`` fail (for Python followed by a line of JSON with the class and
-the message of the exception), and for a proxy ``D`` drop what is stopped, ``L`` pass it on late. End of file instead of
-an answer ends the process that asked: nothing goes on without its trial. Brokers are shared by all trials and keep one
-token, :attr:`Rendezvous.brokers_token`: their reports belong to the trial that has the brokers just now, and without
-one they go on.
+the message of the exception), and for a proxy ``D`` drop what is stopped, ``L`` pass it on late, ``A`` (followed by the
+name of an error) answer so instead of the service. End of file instead of an answer ends the process that asked:
+nothing goes on without its trial. Brokers are shared by all trials and keep one token,
+:attr:`Rendezvous.brokers_token`: their reports belong to the trial that has the brokers just now, and without one they
+go on.
 
 >>> with Rendezvous() as rendezvous:
 ...     rendezvous.host, rendezvous.port > 0
@@ -28,6 +29,7 @@ GO_ON = b"G"
 FAIL = b"F"
 DROP = b"D"
 LATE = b"L"
+ANSWER = b"A"
 LONGEST = 64 * 1024
 """Bytes of a report, at most."""
 

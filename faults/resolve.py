@@ -20,8 +20,9 @@ from .declarations import (
     Execution,
     Phase,
 )
-from .errors import PlanError, listed
+from .errors import PlanError, listed, nearest
 from .language import LocatedPlan, Path, format_plan, parse_located
+from .protocols import PROTOCOLS, protocol_of
 from .shape import SinkShape
 from .values import print_place, print_value
 
@@ -377,6 +378,7 @@ def _check_action(planned: _PlannedAction) -> None:
     _check_process(planned)
     _check_order(planned)
     _check_reader(planned)
+    _check_answer(planned)
     match planned.action.target:
         case "executor" | "node":
             _check_executor(planned)
@@ -442,6 +444,27 @@ def _check_reader(planned: _PlannedAction) -> None:
     if dying and not any((action.name, action.target) == ("kill", dying) for action in later):
         wanted = f"{planned.text} is read by the next {dying} only: put kill({dying}) behind it in its fault"
         raise planned.error(f"{wanted}, as in: {planned.spec.example}", "name")
+
+
+def _check_answer(planned: _PlannedAction) -> None:
+    """Whether an answer with this error can be made up for what the fault stops."""
+    at = planned.fault.at
+    if not planned.spec.answers or isinstance(at, Moment):
+        return
+    services = {str(at.where["service"])} if "service" in at.where else set(planned.shape.spoken_to)
+    kind, error = at.where.get("kind"), planned.action.arguments["error"]
+    protocols = [protocol_of(service) for service in services]
+    if not services or not all(protocol.errors for protocol in protocols):
+        speaking = listed(name for name, protocol in PROTOCOLS.items() if protocol.errors)
+        message = f"an answer can be made up for {speaking} only: name it, as in {planned.spec.example}"
+        raise planned.error(message, "name")
+    for protocol in protocols:
+        if kind not in protocol.refusable:
+            message = f"{planned.text} needs a kind of request whose answer can be made up: one of "
+            raise planned.error(message + listed(f"kind={name}" for name in protocol.refusable), "name")
+        if error not in protocol.errors:
+            message = f"no error is called {print_value(error)}: {nearest(str(error), protocol.errors)}"
+            raise planned.error(message, "arguments", "error")
 
 
 def _is_like(action: Action, planned: _PlannedAction) -> bool:

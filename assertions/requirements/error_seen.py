@@ -1,4 +1,5 @@
-"""An error was raised in the stopped thread: it gets through to the engine, or the sink swallows it."""
+"""An error was raised in the stopped thread, or a client got one: it gets through to the engine, or the sink or its
+client swallows it."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ ABORTS = ("task.abort", "sink.abort")
 def check(struck: Struck) -> Found:
     """The driver ends, or a task is attempted again. Or the batch goes on as if nothing had been: then the error was
     swallowed, which is evidence too, and the rows decide."""
-    required, seen = "the engine sees the error, or the sink swallows it", _engine_saw(struck)
-    swallowed = "swallowed by the sink: neither the driver nor a task failed of it"
+    required, seen = "the engine sees the error, or the sink or its client swallows it", _engine_saw(struck)
+    swallowed = "swallowed by the sink or its client: neither the driver nor a task failed of it"
     return Found(required, seen or swallowed, swallowed=seen is None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 
@@ -12,12 +12,14 @@ class Request:
     """What a client asks of a service and gets one answer to.
 
     ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people.
-    ``changes``: it may change something that outlives the connection, or is part of what does.
+    ``changes``: it may change something that outlives the connection, or is part of what does. ``refused`` makes the
+    answer that it failed with an error of the protocol's, where that is possible.
     """
 
     kind: str
     text: str = ""
     changes: bool = True
+    refused: Callable[[str], bytes] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,11 @@ class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
     are found. ``kinds``: examples of its requests, for the documentation. ``unsteady``: kinds of which clients send
     more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
-    what answers them."""
+    what answers them; ``refusable``: those for which an answer with one of ``errors`` can be made up."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
     unsteady: frozenset[str] = frozenset()
     unanswered: frozenset[str] = frozenset()
+    refusable: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()

@@ -11,12 +11,12 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 from ._buffers import length_at, taken
 from ._declaration import Answered, Protocol, Request, Route, Sent
+from ._kafka_answers import ANSWERS, ERRORS, class_of, refusal
 
 HARMLESS = frozenset(
     {
@@ -48,13 +48,6 @@ TOLD = {
 """Requests of which more is told than their name."""
 
 
-@cache
-def _class(name: str) -> Any:
-    """A class of kafka-python's protocol, which is imported for a first connection only: that takes a while."""
-    module, _, attribute = name.partition(".")
-    return getattr(import_module(f"kafka.protocol.{module}"), attribute)
-
-
 class _Session:
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -67,12 +60,13 @@ class _Session:
         while (frame := _take(self._from_client)) is not None:
             key, version = struct.unpack_from("!hh", frame, 4)
             kind = _name(key)
-            message = _decoded(_class(TOLD[kind]), frame, version) if kind in TOLD else None
+            message = _decoded(class_of(TOLD[kind]), frame, version) if kind in TOLD else None
             answered = kind != "Produce" or message is None or message.acks != 0
             if answered:
                 self._asked.append((kind, version))
             changes = kind not in HARMLESS and not kind.startswith(READING)
-            yield Sent(frame, Request(kind, _told(kind, message), changes), answered=answered)
+            refused = partial(refusal, kind, frame, version) if answered and kind in ANSWERS else None
+            yield Sent(frame, Request(kind, _told(kind, message), changes, refused), answered=answered)
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         self._from_server += data
@@ -86,7 +80,7 @@ class _Session:
         """The answer with other addresses for the brokers that it names."""
         if kind not in NAMING:
             return frame
-        message = _class(NAMING[kind])
+        message = class_of(NAMING[kind])
         head = 9 if message.flexible_version_q(version) else 8  # length, correlation id, and an empty list of tags
         answer = message.decode(memoryview(frame)[head:], version=version)
         named = [node for node in _nodes(answer, kind, version) if node.host]
@@ -116,7 +110,7 @@ def _take(buffer: bytearray) -> bytes | None:
 
 def _name(key: int) -> str:
     try:
-        return str(_class("api_key.ApiKey")(key).name)
+        return str(class_of("api_key.ApiKey")(key).name)
     except ValueError:
         return f"request {key}"
 
@@ -140,4 +134,6 @@ PROTOCOL = Protocol(
     _Session,
     kinds=("Produce", "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"),
     unsteady=frozenset({"AddPartitionsToTxn", "Produce"}),
+    refusable=tuple(ANSWERS),
+    errors=tuple(ERRORS),
 )

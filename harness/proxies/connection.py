@@ -8,6 +8,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Literal
 
 from ...faults.protocols import Answered, Conversation, Request, Sent
@@ -18,7 +19,16 @@ READ = 256 * 1024
 QUEUED = 4 * 1024 * 1024
 """Bytes of a client's that wait to be sent, beyond which nothing more is read from it."""
 
-Order = Literal["pass", "pass late", "end"]
+
+@dataclass(frozen=True)
+class Refused:
+    """The client gets the answer that its request failed with ``error``: what the service answered does not pass, and a
+    request that is stopped before it goes out never does."""
+
+    error: str
+
+
+Order = Literal["pass", "pass late", "end"] | Refused
 """``pass late``: what was on its way for long arrives, even if nobody waits for it any more. ``end``: nothing more may
 pass."""
 
@@ -82,11 +92,21 @@ class Connection:
             if piece.reply:
                 self._client.sendall(piece.reply)
             if piece.request is not None:
-                if piece.request.changes and not self._may_pass("before", piece.request):
+                order = self._order("before", piece.request) if piece.request.changes else "pass"
+                if isinstance(order, Refused):
+                    self._refuse(piece.request, order)
+                    continue
+                if order == "end":
                     return False
                 self._pending = piece.request if piece.answered else None
             self._server.sendall(piece.data)
         return True
+
+    def _refuse(self, request: Request, order: Refused) -> None:
+        """Answer in the service's place: the conversation takes it for the service's answer."""
+        assert request.refused is not None
+        for piece in self._conversation.answered(request.refused(order.error)):
+            self._client.sendall(piece.data)
 
     def _answered(self, piece: Answered) -> bool:
         request = self._pending
@@ -96,8 +116,12 @@ class Connection:
             self._answer += piece.data
             self._open_ended = piece.open_ended
         if piece.whole and request is not None:
-            if request.changes and not self._may_pass("after", request):
+            order = self._order("after", request) if request.changes else "pass"
+            if order == "end":
                 return False
+            if isinstance(order, Refused):
+                assert request.refused is not None
+                self._answer[:] = request.refused(order.error)
             self._client.sendall(self._answer)
             self._answer.clear()
             self._pending = None
@@ -106,13 +130,14 @@ class Connection:
     def _end_of_answer(self) -> None:
         """Of an answer that the connection's end ends, what has come is all of it."""
         request = self._pending
-        if self._open_ended and request is not None and self._may_pass("after", request):
+        if self._open_ended and request is not None and self._order("after", request) != "end":
             self._client.sendall(self._answer)
 
-    def _may_pass(self, edge: Literal["before", "after"], request: Request) -> bool:
-        """Not once the client's process has died, which is not told as a point either; but for what is late."""
+    def _order(self, edge: Literal["before", "after"], request: Request) -> Order:
+        """Nothing passes once the client's process has died, which is not told as a point either; but for what is
+        late."""
         order = "end" if self._is_dead() else self._stop(edge, request)
-        return order == "pass late" or (order == "pass" and not self._is_dead())
+        return "end" if order != "pass late" and self._is_dead() else order
 
     def _is_dead(self) -> bool:
         return has_ended(self._client) and self._gone()

@@ -10,11 +10,11 @@ from itertools import count
 from typing import Any, Literal
 
 from ...faults.protocols import Address, Protocol, Request
-from ...faults.rendezvous import AGAIN, DROP, GO_ON, LATE, close_socket
+from ...faults.rendezvous import AGAIN, ANSWER, DROP, GO_ON, LATE, close_socket
 from ...faults.report import Message
 from ..environments.base import Client
 from ..runtime.waiting import WaitTimeout, wait_for
-from .connection import Connection, Order
+from .connection import Connection, Order, Refused
 
 CONNECT_SECONDS = 10.0
 
@@ -125,6 +125,8 @@ class Proxy:
                 dropped.extend([point] if answer == DROP else [])
                 if answer == LATE and edge == "before":
                     self._late.add(number)
+                if answer is not None and answer.startswith(ANSWER):
+                    return self._refused(answer.removeprefix(ANSWER).decode(), request, point)
                 return ORDERS.get(answer, "end")
 
             try:
@@ -135,6 +137,14 @@ class Proxy:
         self._late.discard(number)
         for point in dropped:
             self._told({"event": "probe.dropped", **point})
+
+    def _refused(self, error: str, request: Request, point: dict[str, Any]) -> Order:
+        """The order to answer so, where such an answer can be made up."""
+        if request.refused is None:
+            self._told({"event": "probe.not_answered", **point, "error": error})
+            return "pass"
+        self._told({"event": "probe.answered", **point, "error": error})
+        return Refused(error)
 
     def _misunderstood(self, error: ValueError, owner: Client | None) -> None:
         """What a job sends is not of the service's protocol: then no point of it can be told."""

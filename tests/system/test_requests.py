@@ -111,6 +111,28 @@ def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_aga
     assert {event["service"] for event in result.journal if event.get("phase") == "request"} == {"kafka"}
 
 
+@pytest.mark.parametrize(
+    ("sink", "edge", "error", "found"),
+    [
+        # By a broker that is not the coordinator any more: it is asked for again, of another one.
+        long("kafka_transactional", "before", "NOT_COORDINATOR", None),
+        long("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
+        # It stops, and its next start commits what was decided.
+        ("kafka_transactional", "before", "PRODUCER_FENCED", None),
+        ("fenced_taken_for_committed", "before", "PRODUCER_FENCED", "lost"),
+    ],
+)
+def test_a_transaction_whose_end_is_answered_with_an_error(
+    session: Session, sink: str, edge: str, error: str, found: str | None
+) -> None:
+    result = run(session, sink, f"request:{edge}[kind=EndTxn, batch=1] -> answer({error})")
+    assert [one.kind for one in result.verdict.anomalies] == ([found] if found else []), described(result)
+    assert result.verdict.outcome.value == ("fail" if found else "pass"), described(result)
+    assert landed(result), described(result)
+    [answered] = [event for event in result.journal if event["event"] == "probe.answered"]
+    assert (answered["kind"], answered["edge"], answered["error"]) == ("EndTxn", edge, error)
+
+
 @pytest.mark.parametrize("edge", [long("before"), "after"])
 def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert(session: Session, edge: str) -> None:
     result = run(session, "postgres_upsert", f"request:{edge}[kind=COMMIT, batch=1] -> drop")

@@ -82,7 +82,7 @@ def test_an_action_is_added_by_one_file(copy: Path) -> None:
     (copy / "faults" / "actions" / "rattle.py").write_text(ACTION.format(kind="error_seen"))
     done, judged = printed(copy, FIRES)
     assert done == "G the thread was rattled"
-    assert judged == "pass swallowed by the sink: neither the driver nor a task failed of it"
+    assert judged == "pass swallowed by the sink or its client: neither the driver nor a task failed of it"
 
 
 REQUIREMENT = '''

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+from kafka.protocol.producer import AddPartitionsToTxnRequest, ProduceRequest, TxnOffsetCommitRequest
 from onceproof.faults.protocols import PROTOCOLS, Address, Conversation, Request, protocol_of
 from onceproof.faults.protocols._sql import statements
 
@@ -353,3 +354,63 @@ def test_so_is_the_coordinator_of_a_transaction(version: int) -> None:
 def test_an_answer_that_nobody_asked_for_is_an_error() -> None:
     with pytest.raises(ValueError, match="what it had not been asked"):
         list(PROTOCOLS["kafka"].converse(direct).answered(b"\0\0\0\4\0\0\0\7"))
+
+
+def records(*partitions: int) -> dict[str, Any]:
+    topic = ProduceRequest.TopicProduceData
+    data = [topic.PartitionProduceData(index=partition, records=b"") for partition in partitions]
+    return {"acks": -1, "timeout_ms": 1, "topic_data": [topic(name="a", partition_data=data)]}
+
+
+def added(*partitions: int) -> dict[str, Any]:
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="a", partitions=list(partitions))
+    return {"v3_and_below_transactional_id": "t", "v3_and_below_topics": [topic]}
+
+
+def offsets(*partitions: int) -> dict[str, Any]:
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    ends = [topic.TxnOffsetCommitRequestPartition(partition_index=partition) for partition in partitions]
+    return {"transactional_id": "t", "group_id": "g", "topics": [topic(name="a", partitions=ends)]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "fields", "errors"),
+    [
+        ("InitProducerId", 4, {"transactional_id": "t", "transaction_timeout_ms": 1}, ["error_code"]),
+        ("InitProducerId", 1, {"transactional_id": "t", "transaction_timeout_ms": 1}, ["error_code"]),
+        ("AddPartitionsToTxn", 3, added(0, 2), ["partition_error_code"] * 2),
+        ("AddOffsetsToTxn", 3, {"transactional_id": "t", "group_id": "g"}, ["error_code"]),
+        ("Produce", 9, records(0, 2), ["error_code"] * 2),
+        ("Produce", 3, records(0, 2), ["error_code"] * 2),
+        ("TxnOffsetCommit", 3, offsets(1), ["error_code"]),
+        ("EndTxn", 5, {"transactional_id": "t", "committed": True}, ["error_code"]),
+        ("EndTxn", 0, {"transactional_id": "t", "committed": True}, ["error_code"]),
+    ],
+)
+def test_an_answer_that_a_request_to_kafka_has_failed_is_made_up(
+    kind: str, version: int, fields: Any, errors: list[str]
+) -> None:
+    """Read as a client reads it, it has the error wherever such an answer has one."""
+    conversation = PROTOCOLS["kafka"].converse(direct)
+    [request] = asked(conversation, kafka(f"producer.{kind}Request", version, **fields))
+    assert request.refused is not None
+    frame = request.refused("NOT_LEADER_OR_FOLLOWER")
+    assert whole(conversation, frame) == 1, "it answers the request: nothing else may"
+    answer = getattr(import_module("kafka.protocol.producer"), f"{kind}Response")
+    read = answer.decode(memoryview(frame)[4:], version=version, header=True)
+    found = [(name, value) for name, value in walked(read.to_dict()) if name.endswith("error_code") and value]
+    assert found == [(name, 6) for name in errors]
+    assert read.header.correlation_id == 7
+
+
+def walked(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every field in it, however deep."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        yield name, inner
+        for each in inner if isinstance(inner, list) else [inner]:
+            yield from walked(each)
+
+
+def test_what_needs_no_answer_gets_none_made_up() -> None:
+    [request] = asked(PROTOCOLS["kafka"].converse(direct), produce(acks=0))
+    assert request.refused is None

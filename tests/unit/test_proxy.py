@@ -11,12 +11,12 @@ from contextlib import closing
 from typing import Any, Literal
 
 import pytest
-from onceproof.faults.protocols import PROTOCOLS, Address, Request, protocol_of
+from onceproof.faults.protocols import PROTOCOLS, Address, Answered, Conversation, Request, Sent, protocol_of
 from onceproof.faults.rendezvous import GO_ON
 from onceproof.faults.report import Message
 from onceproof.harness.environments.base import Client
 from onceproof.harness.environments.local.clients import client_of
-from onceproof.harness.proxies.connection import Connection, Order, has_ended
+from onceproof.harness.proxies.connection import Connection, Order, Refused, has_ended
 from onceproof.harness.proxies.proxy import Proxy
 
 SECONDS = 20.0
@@ -66,18 +66,23 @@ def service() -> Iterator[Service]:
 
 
 class Through:
-    """A client whose connection passes ``stop``."""
+    """A client whose connection passes ``stop``; it speaks as Redis does, or as ``conversation`` has it."""
 
     def __init__(
-        self, service: Service, stop: Callable[[str, Request], Order], gone: Callable[[], bool] = lambda: True
+        self,
+        service: Service,
+        stop: Callable[[str, Request], Order],
+        gone: Callable[[], bool] = lambda: True,
+        conversation: Conversation | None = None,
     ) -> None:
+        spoken = conversation or PROTOCOLS["redis"].converse(lambda address: address)
         self.client, inner = socket.socketpair()
         self.client.settimeout(SECONDS)
         server = socket.create_connection(service.server.getsockname())
 
         def serve() -> None:
             with closing(inner), closing(server):
-                Connection(inner, server, PROTOCOLS["redis"].converse(lambda address: address), stop, gone).serve()
+                Connection(inner, server, spoken, stop, gone).serve()
 
         self.thread = threading.Thread(target=serve, daemon=True)
         self.thread.start()
@@ -112,6 +117,38 @@ def test_a_dropped_request_does_not_arrive_and_a_dropped_answer_does_not_come(
     through.client.sendall(b"SET a\r\n")
     assert through.client.recv(5) == b"", "the connection is cut"
     assert service.got.get(timeout=SECONDS) == (b"SET a\r\n" if arrives else b"")
+
+
+@pytest.mark.parametrize(("edge", "arrives"), [("before", []), ("after", [b"SET a\r\n"])])
+def test_a_made_up_answer_comes_in_place_of_the_services_own(service: Service, edge: str, arrives: list[bytes]) -> None:
+    first = Request("SET a")
+
+    def stop(here: str, request: Request) -> Order:
+        return Refused("BUSY") if (here, request) == (edge, first) else "pass"
+
+    through = Through(service, stop, conversation=Refusable())
+    through.client.sendall(b"SET a\r\n")
+    assert through.client.recv(20) == b"-BUSY\r\n"
+    through.client.sendall(b"SET b\r\n")
+    assert through.client.recv(20) == b"+OK\r\n", "the connection goes on"
+    through.client.close()
+    assert [service.got.get(timeout=SECONDS) for _ in range(len(arrives) + 1)] == [*arrives, b"SET b\r\n"]
+
+
+class Refusable:
+    """A conversation by lines, each of which can be refused; it expects as many answers as it has sent requests."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    def sent(self, data: bytes) -> list[Sent]:
+        self.open += 1
+        return [Sent(data, Request(data.decode().strip(), refused=lambda error: f"-{error}\r\n".encode()))]
+
+    def answered(self, data: bytes) -> list[Answered]:
+        assert self.open == 1
+        self.open = 0
+        return [Answered(data, whole=True)]
 
 
 def test_a_held_request_is_discarded_when_its_client_has_ended(service: Service) -> None:

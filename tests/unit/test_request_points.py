@@ -131,6 +131,8 @@ def test_a_sink_without_such_a_service_has_no_cell_of_them() -> None:
 
 POSTGRES = SinkShape(foreach_batch=True, services=frozenset({"postgres"}), python_file="my_sink.py")
 
+KAFKA = SinkShape(foreach_batch=True, services=frozenset({"kafka"}), python_file="my_sink.py")
+
 
 @pytest.mark.parametrize(
     ("plan", "proxied"),
@@ -158,6 +160,18 @@ def test_a_trace_passes_by_a_proxy() -> None:
         ),
         ("request:before[service=redis] -> drop", POSTGRES, "my_sink.py does not use redis: it uses postgres"),
         ("request:before -> fail", POSTGRES, "request stops the connection to a service, where fail cannot act"),
+        (
+            "request:before[kind=COMMIT] -> answer(NOT_COORDINATOR)", POSTGRES,
+            "an answer can be made up for kafka only: name it, as in request:after[service=kafka, kind=EndTxn",
+        ),
+        (
+            "request:before -> answer(NOT_COORDINATOR)", KAFKA,
+            "answer needs a kind of request whose answer can be made up: one of kind=InitProducerId,",
+        ),
+        (
+            "request:before[kind=EndTxn] -> answer(NOT_COORDINATE)", KAFKA,
+            "no error is called NOT_COORDINATE: did you mean NOT_COORDINATOR?",
+        ),
         ("sink.write:before -> drop", POSTGRES, "sink.write stops the driver JVM, where drop cannot act"),
         (
             "request:before -> drop", SinkShape(foreach_batch=True, services=frozenset({"directory"})),
