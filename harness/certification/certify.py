@@ -26,7 +26,7 @@ from .certificate import (
 )
 from .engine import Engine
 from .inputs import inputs_of
-from .packing import packs
+from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
@@ -137,13 +137,13 @@ class _Sweeping:
     def _prepared(self) -> tuple[bool, Determinism | None, Replay | None]:
         """Whether the sweep goes on, and what its points are computed from: no replay if it ended before there was one.
 
-        The steps that are run meanwhile come first where one failed point is enough.
+        Where one failed point is enough, a step of each kind comes first.
         """
         wanted, request = self.state.wanted, self.state.request
         if not replays(wanted) and not looks_into(request):
             return True, None, ()
         if wanted.fail_fast:
-            goes_on = self._run(self._steps(), self._lanes)
+            goes_on = self._run(self._steps(), self._lanes, of_each_kind_only=True)
             return goes_on, self._determinism(), self._replay() if goes_on else None
         if self._lanes == 1:
             return True, self._determinism(), self._replay()
@@ -169,15 +169,26 @@ class _Sweeping:
         found = [point for point in self.state.asked.points if isinstance(point.at, Step) and not point.exclusive]
         return [point for point in found if not is_effect(point)]
 
-    def _run(self, points: Sequence[SweepPoint], lanes: int) -> bool:
+    def _run(self, points: Sequence[SweepPoint], lanes: int, of_each_kind_only: bool = False) -> bool:
         """Run what has no result yet; whether the sweep goes on."""
         state = self.state
-        todo = packs([point for point in points if state.store.get(point.text) is None], state.wanted.pack)
-        sizes = [len(pack.points) for pack in todo]
-        stored = sum(state.store.get(point.text) is not None for point in state.asked.points)
+        rounds = self._rounds(points, of_each_kind_only)
+        sizes = [len(pack.points) for some in rounds for pack in some]
         expected = _expected(state.reference, sizes, lanes)
-        self._announce(Sweep(state.reference, len(state.asked.points), len(todo), stored, expected))
-        return self._engine.run(todo, lanes)
+        self._announce(Sweep(state.reference, len(state.asked.points), len(sizes), len(self._stored()), expected))
+        return all(self._engine.run(some, lanes) for some in rounds)
+
+    def _rounds(self, points: Sequence[SweepPoint], of_each_kind_only: bool) -> list[list[Pack]]:
+        """Of what has no result yet. Where one failed point is enough, a point of each kind comes before more of it."""
+        wanted, store = self.state.wanted, self.state.store
+        todo = packs([point for point in points if store.get(point.text) is None], wanted.pack)
+        if not wanted.fail_fast:
+            return [todo]
+        first, others = of_each_kind(todo, self._stored())
+        return [first] if of_each_kind_only else [first, others]
+
+    def _stored(self) -> list[SweepPoint]:
+        return [point for point in self.state.asked.points if self.state.store.get(point.text) is not None]
 
 
 def with_struck(asked: Space, before: Space, store: Store) -> Space:

@@ -14,7 +14,7 @@ from ..errors import Unavailable, one_line
 from ..session import Request, Session
 from ..trial.spec import TrialResult
 from .attribution import attribute
-from .packing import Pack, of_each_kind
+from .packing import Pack
 from .points import SweepPoint
 from .recoveries import shows_a_recovery
 from .results import SEVERAL, Judged, PointResult, Store, judged
@@ -47,7 +47,7 @@ class Engine:
     """Runs packs of points in ``parallel`` lanes; each result is stored, and given to ``done``, as soon as it is there.
 
     A trial that ends in an error is a result too (inconclusive, with the error as its reason). With ``fail_fast`` the
-    first failed point ends the sweep, and points of each kind come before more of the same: what fails is found early.
+    first failed point ends the sweep.
     """
 
     def __init__(
@@ -71,10 +71,6 @@ class Engine:
 
     def run(self, packs: Sequence[Pack], parallel: int) -> bool:
         """Whether all points have a result: not if the sweep was ended early. Raises KeyboardInterrupt as it comes."""
-        rounds = of_each_kind(packs) if self._fail_fast else [packs]
-        return all(self._round(some, parallel) for some in rounds)
-
-    def _round(self, packs: Sequence[Pack], parallel: int) -> bool:
         shared, own = ([pack for pack in packs if pack.exclusive is exclusive] for exclusive in (False, True))
         return self._run(shared, parallel) and self._run(own, 1)
 

@@ -71,23 +71,23 @@ def packs(points: Iterable[SweepPoint], most: int) -> list[Pack]:
     return sorted(found, key=lambda pack: pack.exclusive)
 
 
-def of_each_kind(packs: Sequence[Pack]) -> tuple[list[Pack], list[Pack]]:
-    """Runs that together have a point of each kind, those that add most of them first; and all the others. A kind is an
-    action at a step, or in a file's lines."""
+def of_each_kind(packs: Sequence[Pack], struck: Iterable[SweepPoint] = ()) -> tuple[list[Pack], list[Pack]]:
+    """Runs that have a point of each kind that was not ``struck`` yet, those that add most of them first; and all the
+    others. A kind is an action at a step, or in a file's lines."""
     first: list[Pack] = []
-    left, seen = list(packs), set[tuple[str, str]]()
+    left, seen = list(packs), _kinds(struck)
     while left:
-        best = max(left, key=lambda pack: len(_kinds(pack) - seen))
-        if _kinds(best) <= seen:
+        best = max(left, key=lambda pack: len(_kinds(pack.points) - seen))
+        if _kinds(best.points) <= seen:
             break
         left.remove(best)
         first.append(best)
-        seen |= _kinds(best)
+        seen |= _kinds(best.points)
     return first, left
 
 
-def _kinds(pack: Pack) -> set[tuple[str, str]]:
-    return {(point.at.file if isinstance(point.at, Line) else point.step, point.action) for point in pack.points}
+def _kinds(points: Iterable[SweepPoint]) -> set[tuple[str, str]]:
+    return {(point.at.file if isinstance(point.at, Line) else point.step, point.action) for point in points}
 
 
 def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:

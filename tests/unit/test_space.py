@@ -312,6 +312,7 @@ def test_a_run_that_has_more_new_kinds_of_points_comes_first() -> None:
         for found in ([(0, "a")], [(0, "a"), (1, "b")])
     )
     assert of_each_kind([alone, both]) == ([both], [alone])
+    assert of_each_kind([alone, both], both.points) == ([], [alone, both]), "all kinds have been struck before"
 
 
 def test_what_strikes_at_shared_brokers_comes_last() -> None:
