@@ -43,6 +43,12 @@ Path = tuple[str | int, ...]
 """Where a part of a plan is: ``(0, "actions", 1, "arguments", "after")``, ``(0, "at", "where", "batch")``."""
 
 
+TIMES = Parameter("times", "number", "how often", minimum=1)
+"""Of ``every(5s, times=3)``, which stands for at(5s), at(10s) and at(15s)."""
+
+MOST_TIMES = 100
+
+
 @dataclass(frozen=True)
 class LocatedPlan:
     """A plan with the text it came from and the place of each of its parts in it."""
@@ -114,14 +120,17 @@ class _Reader:
         return PlanError(message, self.text, span)
 
     def plan(self, tree: Tree[Token]) -> Plan:
-        faults = _trees(tree, "fault")
-        return Plan(tuple(self.fault(fault, (index,)) for index, fault in enumerate(faults)))
+        faults: list[Fault] = []
+        for fault in _trees(tree, "fault"):
+            for number in range(1, self.times(_trigger(fault)) + 1):
+                faults.append(self.fault(fault, (len(faults),), number))
+        return Plan(tuple(faults))
 
-    def fault(self, tree: Tree[Token], path: Path) -> Fault:
+    def fault(self, tree: Tree[Token], path: Path, number: int) -> Fault:
+        """The fault, or the ``number``-th of a series."""
         self.spans[path] = _span(tree)
-        trigger = tree.children[0]
-        assert isinstance(trigger, Tree)
-        at = self.moment(trigger, (*path, "at")) if trigger.data == "moment" else self.point(trigger, (*path, "at"))
+        trigger, at_path = _trigger(tree), (*path, "at")
+        at = self.point(trigger, at_path) if _is_point(trigger) else self.moment(trigger, at_path, number)
         actions = [action for group in _trees(tree, "actions") for action in _trees(group, "action")]
         holds = [hold for group in _trees(tree, "holds") for hold in _trees(group, "hold")]
         return Fault(
@@ -130,10 +139,22 @@ class _Reader:
             tuple(self.point(_point_in(hold), (*path, "holds", index)) for index, hold in enumerate(holds)),
         )
 
-    def moment(self, tree: Tree[Token], path: Path) -> Moment:
+    def moment(self, tree: Tree[Token], path: Path, number: int) -> Moment:
         self.spans[path] = _span(tree)
         word = self.written(tree.children[0])
-        return Moment(self.checked(word, lambda: duration(word.text)))
+        return Moment(number * self.checked(word, lambda: duration(word.text)))
+
+    def times(self, trigger: Tree[Token]) -> int:
+        """How many faults it stands for: a series for several."""
+        if trigger.data != "series":
+            return 1
+        name, value = (self.written(child) for child in _trees(trigger, "pair")[0].children)
+        if name.text != TIMES.name:
+            raise self.error(f"every has no argument {name.text}: write every(5s, times=3)", name.span)
+        times = int(self.value(TIMES, value))
+        if times > MOST_TIMES:
+            raise self.error(f"{times} is too often: a plan has {MOST_TIMES} moments of a series at most", value.span)
+        return times
 
     def point(self, tree: Tree[Token], path: Path) -> Point:
         self.spans[path] = _span(tree)
@@ -302,6 +323,16 @@ class _Reader:
         if node.type != "STRING":
             return _Written(str(node), False, span)
         return _Written(self.checked(_Written(node, True, span), lambda: unquote(node)), True, span)
+
+
+def _trigger(fault: Tree[Token]) -> Tree[Token]:
+    trigger = fault.children[0]
+    assert isinstance(trigger, Tree)
+    return trigger
+
+
+def _is_point(trigger: Tree[Token]) -> bool:
+    return trigger.data not in ("moment", "series")
 
 
 def _trees(tree: Tree[Token], data: str) -> list[Tree[Token]]:

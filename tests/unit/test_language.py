@@ -85,6 +85,13 @@ def test_durations_are_read_in_seconds(written: str, seconds: float) -> None:
     assert action == Action("delay", None, {"for": seconds})
 
 
+def test_a_series_is_as_many_faults() -> None:
+    found = parse("sink.write:after -> fail; every(1.5s, times=3) -> kill(driver) then restart(driver, after=1s)")
+    assert [fault.at for fault in found.faults[1:]] == [Moment(1.5), Moment(3.0), Moment(4.5)]
+    assert all(fault.actions == found.faults[1].actions for fault in found.faults[1:])
+    assert parse(format_plan(found)) == found
+
+
 def test_layout_comments_and_separators_do_not_change_the_plan() -> None:
     text = """
     # the zombie
@@ -240,6 +247,10 @@ ERRORS = [
     ('txn.prepare:after[transactional_id="abc] -> kill(broker)', 36, None, "not closed"),
     ("txn.prepare:after[transactional_id='abc'] -> kill(broker)", 36, "'", 'quoted with "'),
     ("at(3) -> kill(driver)", 4, "3", "3 is not a duration"),
+    ("every(3s, time=2) -> kill(driver)", 11, "time", "every has no argument time: write every(5s, times=3)"),
+    ("every(3s, times=0) -> kill(driver)", 17, "0", "times takes a whole number of at least 1, not 0"),
+    ("every(3s, times=101) -> kill(driver)", 17, "101", "a plan has 100 moments of a series at most"),
+    ("every(3s) -> kill(driver)", 9, ")", "expected a comma, but found )"),
     ("sink.write:after -> kill(driver) & x", 34, "&", "unexpected '&'"),
 ]
 
