@@ -194,10 +194,10 @@ def _needing_files(plan: Plan) -> list[tuple[int, int, str]]:
 
 def _files(points: Iterable[Point], trace: bool) -> Files:
     """The engine's own only where a plan names them: a state store alone writes hundreds in a batch."""
-    paths = [str(point.where.get("path", "")) for point in points if phase_named(point.phase).where == "files"]
-    if any(path.startswith("checkpoint") for path in paths):
+    changes = [point for point in points if phase_named(point.phase).where == "files"]
+    if any(map(_in_the_checkpoint, changes)):
         return "all"
-    return "but the engine's" if trace or paths else "none"
+    return "but the engine's" if trace or changes else "none"
 
 
 def _traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
@@ -241,13 +241,18 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
         raise located.error(
             f"{EXECUTIONS[shape.execution]} has no {missing}: its phases are {_phases(shape)}", (*path, "phase")
         )
-    if not has_phase(shape, phase):
+    if not (has_phase(shape, phase) or _in_the_checkpoint(point)):
         message = (
             f"{_sink(shape)} has no {phase.name} (only {SINKS[phase.sinks]} have): its phases are {_phases(shape)}"
         )
         raise located.error(message, (*path, "phase"))
     if phase.name == "line" and shape.python_file:
         _check_line(located, shape, point, path)
+
+
+def _in_the_checkpoint(point: Point) -> bool:
+    """Whether it is a change of a file there: any job makes some."""
+    return phase_named(point.phase).where == "files" and str(point.where.get("path", "")).startswith("checkpoint")
 
 
 def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:

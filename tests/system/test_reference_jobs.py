@@ -113,14 +113,19 @@ def test_a_crash_between_two_places_is_survived_only_if_both_take_the_replay(
     assert landed(result)
 
 
+SNAPSHOT = 'op=rename, path="checkpoint/state/*.zip"'
+
+
 @pytest.mark.parametrize(
     ("job", "plan", "conf"),
     [
         ("session_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb"]),
         long("join_streams", "state.commit:before[batch=1, store=right-keyToNumValues] -> fail", {}),
         long("tumbling_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb-changelog"]),
+        long("wordcount", f"file:before[{SNAPSHOT}, batch=1] -> kill(driver)", STATE_STORES["rocksdb"]),
+        long("wordcount", f"file:after[{SNAPSHOT}, batch=1] -> fail(error=ENOSPC)", STATE_STORES["rocksdb"]),
     ],
-    ids=["RocksDB", "files", "RocksDB with a changelog"],
+    ids=["RocksDB", "files", "RocksDB with a changelog", "upload of a snapshot", "upload that fails"],
 )
 def test_a_crash_at_a_commit_of_state_changes_nothing(trial: Run, job: str, plan: str, conf: Mapping[str, str]) -> None:
     result = trial("postgres_upsert", plan, job=job, conf=conf)

@@ -137,6 +137,11 @@ def test_a_change_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkSh
     assert message in str(error.value)
 
 
+def test_what_the_engine_writes_to_its_checkpoint_can_be_stopped_under_any_sink() -> None:
+    plan = parse('file:before[path="checkpoint/state/*.zip"] -> kill(driver)')
+    assert resolve(plan, SinkShape(foreach_batch=True), "local[2]").files == "all"
+
+
 def test_an_error_that_no_file_system_has_is_refused_by_name() -> None:
     with pytest.raises(PlanError) as error:
         resolve(parse("file:before -> fail(error=ValueError)"), FILES, "local[2]")
