@@ -26,5 +26,5 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
     seen = executed(question.trace, batch)
     for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
-            plan = in_a_row(of_one_task(selector(step, batch)), KILL, CRASHES)
+            plan = in_a_row(of_one_task(selector(step, batch), seen), KILL, CRASHES)
             yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)

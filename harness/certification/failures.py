@@ -32,7 +32,7 @@ def failures(question: Question) -> Iterator[SweepPoint]:
         (Step("task.run", "after", stage), ATTEMPTS),
     ):
         if step in seen.steps:
-            plan = in_a_row(of_one_task(selector(step, batch)), FAIL, times)
+            plan = in_a_row(of_one_task(selector(step, batch), seen), FAIL, times)
             detail = f"{times} times in a row"
             yield SweepPoint(shown(step, seen), format_action(FAIL), MIDDLE, batch, plan, detail)
 
@@ -41,9 +41,9 @@ def _in_abort(abort: str, failing: Step, batch: int, seen: Executed) -> Iterator
     """The driver's death at both edges of the abort to which an error leads."""
     if failing not in seen.steps:
         return
-    first = Fault(of_one_task(selector(failing, batch)), (FAIL,))
+    first = Fault(of_one_task(selector(failing, batch), seen), (FAIL,))
     detail = f"after a fault at {shown(failing, seen)}"
     for edge in ("before", "after"):
         here = Step(abort, edge, failing.stage)
-        plan = Plan((first, Fault(of_one_task(selector(here, batch)), (KILL,))))
+        plan = Plan((first, Fault(of_one_task(selector(here, batch), seen), (KILL,))))
         yield SweepPoint(shown(here, seen), format_action(KILL), MIDDLE, batch, plan, detail)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults import Action, Fault, Plan, Point, format_plan
-from .trace import Event, Line, Step
+from .trace import Event, Executed, Line, Step
 
 Profile = Literal["demo", "quick", "standard", "full"]
 """``quick``: the driver dies at each step of the middle batch. ``demo``: the same in all batches in rotation, so that
@@ -159,6 +159,8 @@ def in_a_row(at: Point, action: Action, times: int) -> Plan:
     return Plan(tuple(Fault(replace(at, nth=nth), (action,)) for nth in range(1, times + 1)))
 
 
-def of_one_task(at: Point) -> Point:
-    """A task's step in one of the tasks: the next report is that of its next attempt or run, not of another task."""
-    return replace(at, where={**at.where, "partition": 0}) if "stage" in at.where else at
+def of_one_task(at: Point, seen: Executed) -> Point:
+    """A task's step in one of the stage's tasks that were ``seen``: the next report is that of its next attempt or run,
+    not of another task."""
+    stage = at.where.get("stage")
+    return at if stage is None else replace(at, where={**at.where, "partition": seen.partitions.get(int(stage), 0)})

@@ -20,7 +20,7 @@ def stops(question: Question) -> Iterator[SweepPoint]:
     seen = executed(question.trace, batch)
     for step in (Step("sink.write", "before"), Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
-            yield _point(shown(step, seen), of_one_task(selector(step, batch)), batch)
+            yield _point(shown(step, seen), of_one_task(selector(step, batch), seen), batch)
     lines = driver_lines(question.trace, batch)
     ends = [(lines[0], 1), (lines[-1], lines.count(lines[-1]))] if lines else []
     for line, nth in dict.fromkeys(ends):

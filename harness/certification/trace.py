@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Event = Mapping[str, Any]
@@ -49,13 +49,15 @@ class Line(NamedTuple):
 class Executed:
     """Steps and lines of one batch in one run, each with the number of its reports, in the order of the first ones.
 
-    ``tasks`` counts the tasks that each stage of the batch began; ``writing`` is the stage whose tasks write to the
-    sink: the one with a pre-commit, else the last.
+    ``tasks`` counts the tasks that each stage of the batch began, ``partitions`` has the lowest partition of these: a
+    job may be of some partitions only. ``writing`` is the stage whose tasks write to the sink: the one with a
+    pre-commit, else the last.
     """
 
     steps: Mapping[Step, int]
     lines: Mapping[Line, int]
     tasks: Mapping[int, int]
+    partitions: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def writing(self) -> int | None:
@@ -73,7 +75,7 @@ def runs_of(trace: Sequence[Event], batch: int) -> list[str]:
 
 def executed(trace: Sequence[Event], batch: int, run: str | None = None) -> Executed:
     """What a trace recorded of ``batch``, in one run or in all."""
-    steps, lines, tasks = Counter[Step](), Counter[Line](), Counter[int]()
+    steps, lines, tasks, partitions = Counter[Step](), Counter[Line](), Counter[int](), dict[int, int]()
     for event in reports(trace, batch):
         if run is not None and event.get("run") != run:
             continue
@@ -84,7 +86,8 @@ def executed(trace: Sequence[Event], batch: int, run: str | None = None) -> Exec
             steps[step] += 1
             if step.name == "task.run:before" and step.stage is not None:
                 tasks[step.stage] += 1
-    return Executed(steps, lines, tasks)
+                partitions[step.stage] = min(event["partition"], partitions.get(step.stage, event["partition"]))
+    return Executed(steps, lines, tasks, partitions)
 
 
 Way = tuple[Line | None, Line | None]

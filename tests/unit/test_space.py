@@ -181,6 +181,18 @@ def test_a_longer_run_is_not_made_where_one_batch_is_asked_for_or_the_workload_i
     assert not [one for one in space(trace, roles={"middle": 1}, batches=batches).points if one.role == "late"]
 
 
+def test_one_task_of_a_stage_is_one_that_it_has() -> None:
+    """toLocalIterator fetches one partition after the other, each by a job of its own."""
+    trace = [point("sink.write", "before", batch=1)]
+    for partition in range(3):
+        where = {"batch": 1, "stage": partition + 1, "partition": partition}
+        trace += [point("task.run", "before", **where), point("task.run", "after", **where)]
+    trace += [point("sink.write", "after", batch=1)]
+    found = [one.text for one in space(trace, roles={"middle": 1}).points if "partition=" in one.text]
+    assert len(found) > 3
+    assert all("stage=3, partition=2" in text for text in found)
+
+
 def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached() -> None:
     found = space(batch_of(1), required=frozenset({("sink.write", "before"), ("task.commit", "before")}))
     assert [gap.step for gap in found.unreached] == ["task.commit:before"]
