@@ -13,7 +13,7 @@ class Request:
 
     ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people.
     ``changes``: it may change something that outlives the connection, or is part of what does. ``refused`` makes the
-    answer that it failed with an error of the protocol's, where that is possible.
+    answer that it failed with an error of the protocol's, where that is possible; it raises ValueError where it is not.
     """
 
     kind: str

@@ -48,6 +48,9 @@ def _of_all(message: Any, code: int) -> dict[str, Any]:
 
 
 def _of_added_partitions(message: Any, code: int) -> dict[str, Any]:
+    """From version 4 on, by which brokers ask for several transactions at once, one error is that of all."""
+    if not message.v3_and_below_topics:
+        return _of_all(message, code)
     result = class_of("producer.AddPartitionsToTxnResponse").AddPartitionsToTxnTopicResult
     return {
         "results_by_topic_v3_and_below": [
@@ -108,7 +111,8 @@ ANSWERS: Mapping[str, Callable[[Any, int], dict[str, Any]]] = {
 
 
 def refusal(kind: str, frame: bytes, version: int, error: str) -> bytes:
-    """The answer to the request ``frame`` (with its length in front) that it failed with ``error``."""
+    """The answer to the request ``frame`` (with its length in front) that it failed with ``error``. Raises ValueError
+    for a version that the library does not know."""
     request, answer = (class_of(f"producer.{kind}{what}") for what in ("Request", "Response"))
     message = request.decode(memoryview(frame)[4:], version=version, header=True)
     fields = ANSWERS[kind](message, ERRORS[error])

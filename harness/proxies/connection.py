@@ -22,10 +22,10 @@ QUEUED = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Refused:
-    """The client gets the answer that its request failed with ``error``: what the service answered does not pass, and a
-    request that is stopped before it goes out never does."""
+    """The client gets this answer: what the service answered does not pass, and a request that is stopped before it
+    goes out never does."""
 
-    error: str
+    answer: bytes
 
 
 Order = Literal["pass", "pass late", "end"] | Refused
@@ -94,7 +94,7 @@ class Connection:
             if piece.request is not None:
                 order = self._order("before", piece.request) if piece.request.changes else "pass"
                 if isinstance(order, Refused):
-                    self._refuse(piece.request, order)
+                    self._refuse(order)
                     continue
                 if order == "end":
                     return False
@@ -102,10 +102,9 @@ class Connection:
             self._server.sendall(piece.data)
         return True
 
-    def _refuse(self, request: Request, order: Refused) -> None:
+    def _refuse(self, order: Refused) -> None:
         """Answer in the service's place: the conversation takes it for the service's answer."""
-        assert request.refused is not None
-        for piece in self._conversation.answered(request.refused(order.error)):
+        for piece in self._conversation.answered(order.answer):
             self._client.sendall(piece.data)
 
     def _answered(self, piece: Answered) -> bool:
@@ -120,8 +119,7 @@ class Connection:
             if order == "end":
                 return False
             if isinstance(order, Refused):
-                assert request.refused is not None
-                self._answer[:] = request.refused(order.error)
+                self._answer[:] = order.answer
             self._client.sendall(self._answer)
             self._answer.clear()
             self._pending = None

@@ -140,11 +140,13 @@ class Proxy:
 
     def _refused(self, error: str, request: Request, point: dict[str, Any]) -> Order:
         """The order to answer so, where such an answer can be made up."""
-        if request.refused is None:
-            self._told({"event": "probe.not_answered", **point, "error": error})
-            return "pass"
-        self._told({"event": "probe.answered", **point, "error": error})
-        return Refused(error)
+        answer = None
+        if request.refused is not None:
+            with suppress(ValueError):
+                answer = request.refused(error)
+        event = "probe.not_answered" if answer is None else "probe.answered"
+        self._told({"event": event, **point, "error": error})
+        return "pass" if answer is None else Refused(answer)
 
     def _misunderstood(self, error: ValueError, owner: Client | None) -> None:
         """What a job sends is not of the service's protocol: then no point of it can be told."""

@@ -379,6 +379,7 @@ def offsets(*partitions: int) -> dict[str, Any]:
         ("InitProducerId", 4, {"transactional_id": "t", "transaction_timeout_ms": 1}, ["error_code"]),
         ("InitProducerId", 1, {"transactional_id": "t", "transaction_timeout_ms": 1}, ["error_code"]),
         ("AddPartitionsToTxn", 3, added(0, 2), ["partition_error_code"] * 2),
+        ("AddPartitionsToTxn", 5, {"transactions": []}, ["error_code"]),
         ("AddOffsetsToTxn", 3, {"transactional_id": "t", "group_id": "g"}, ["error_code"]),
         ("Produce", 9, records(0, 2), ["error_code"] * 2),
         ("Produce", 3, records(0, 2), ["error_code"] * 2),

@@ -124,9 +124,9 @@ def test_a_made_up_answer_comes_in_place_of_the_services_own(service: Service, e
     first = Request("SET a")
 
     def stop(here: str, request: Request) -> Order:
-        return Refused("BUSY") if (here, request) == (edge, first) else "pass"
+        return Refused(b"-BUSY\r\n") if (here, request) == (edge, first) else "pass"
 
-    through = Through(service, stop, conversation=Refusable())
+    through = Through(service, stop, conversation=Lines())
     through.client.sendall(b"SET a\r\n")
     assert through.client.recv(20) == b"-BUSY\r\n"
     through.client.sendall(b"SET b\r\n")
@@ -135,15 +135,15 @@ def test_a_made_up_answer_comes_in_place_of_the_services_own(service: Service, e
     assert [service.got.get(timeout=SECONDS) for _ in range(len(arrives) + 1)] == [*arrives, b"SET b\r\n"]
 
 
-class Refusable:
-    """A conversation by lines, each of which can be refused; it expects as many answers as it has sent requests."""
+class Lines:
+    """A conversation by lines, which expects as many answers as it has sent requests."""
 
     def __init__(self) -> None:
         self.open = 0
 
     def sent(self, data: bytes) -> list[Sent]:
         self.open += 1
-        return [Sent(data, Request(data.decode().strip(), refused=lambda error: f"-{error}\r\n".encode()))]
+        return [Sent(data, Request(data.decode().strip()))]
 
     def answered(self, data: bytes) -> list[Answered]:
         assert self.open == 1
