@@ -148,7 +148,8 @@ class DriverStart:
         found = joined(found, spec.conf)
         found = joined(found, {"spark.jars": ",".join(str(Path(jar).absolute()) for jar in spec.jars)})
         found = add_java_options(found, "driver", "-XX:-UsePerfData", f"-Djava.io.tmpdir={temporary}")
-        found = add_java_options(found, "executor", "-XX:-UsePerfData")
+        # Its working directory goes with the environment: a JVM that is killed leaves there what it has unpacked.
+        found = add_java_options(found, "executor", "-XX:-UsePerfData", "-Djava.io.tmpdir=.")
         return self._with_agents(found, spec, directory)
 
     def job_variables(self, spec: DriverSpec) -> dict[str, str]:

@@ -455,6 +455,11 @@ def test_on_a_standalone_cluster_the_executors_outlive_the_drivers_machine_by_th
     executors = set(standalone.job_processes()) - set(driver.alive())
     assert {f"local:{pid}" for pid in pids} <= executors
     assert len(parents) == 2, "two executors with a daemon each"
+    for daemon in parents:
+        jvm = Path("/proc", str(processes.look(daemon).parent))  # type: ignore[union-attr]
+        assert "-Djava.io.tmpdir=." in (jvm / "cmdline").read_text().split("\0")
+        place = (jvm / "cwd").readlink()
+        assert place.parts[-3] == "work", "what it unpacks goes with the environment, however it ends"
     assert (tmp_path / f"worker-{pids[0]}").read_text() == "a-token"
     driver.kill()
     wait_for(lambda: not standalone.job_processes(), 20, "the executors to give up")
