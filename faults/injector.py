@@ -37,6 +37,8 @@ Observe = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 LOOK_SECONDS = 0.5
 """Between two looks at a stopwatch."""
 
+CUT_TWICE = "it is cut, or answered, already: it can be one of the two, once"
+
 HOLD_WAIT = 5.0
 """Seconds that a fault which is reached waits for the thread that it is to hold: tasks begin at about the same time."""
 
@@ -115,20 +117,19 @@ class _ParkedThread:
         if order is None:
             self.answer.text = FAIL
             return
-        if self.answer.ordered:
-            raise InjectionError("the line is to raise already: it can raise one exception, not two")
-        self.answer.text = FAIL + json.dumps(order).encode() + b"\n"
-        self.answer.ordered = self.told_to_act = True
+        twice = "the line is to raise already: it can raise one exception, not two"
+        self._order(FAIL + json.dumps(order).encode() + b"\n", twice)
 
     def drop(self) -> None:
-        self._order(DROP)
+        self._order(DROP, CUT_TWICE)
 
     def answer_with(self, error: str) -> None:
-        self._order(ANSWER + error.encode())
+        self._order(ANSWER + error.encode(), CUT_TWICE)
 
-    def _order(self, text: bytes) -> None:
+    def _order(self, text: bytes, twice: str) -> None:
+        """``twice``: what is wrong with a second one."""
         if self.answer.ordered:
-            raise InjectionError("it is cut, or answered, already: it can be one of the two, once")
+            raise InjectionError(twice)
         self.answer.text = text
         self.answer.ordered = self.told_to_act = True
 

@@ -22,6 +22,7 @@ from .trials import passed
 
 JOB, SINK = "sum_by_item", "postgres_upsert"
 KEYS_OF_A_ROW = 10
+"""The job's ITEMS."""
 BATCHES = 4
 FAULT = f"sink.write:after[batch={BATCHES - 1}] -> kill(driver)"
 

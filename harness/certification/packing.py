@@ -78,11 +78,12 @@ def of_each_kind(packs: Sequence[Pack], struck: Iterable[SweepPoint] = ()) -> tu
     left, seen = list(packs), _kinds(struck)
     while left:
         best = max(left, key=lambda pack: len(_kinds(pack.points) - seen))
-        if _kinds(best.points) <= seen:
+        new = _kinds(best.points) - seen
+        if not new:
             break
         left.remove(best)
         first.append(best)
-        seen |= _kinds(best.points)
+        seen |= new
     return first, left
 
 
