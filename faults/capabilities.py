@@ -53,14 +53,39 @@ class Machines(Protocol):
         """SIGCONT: to what the action ``paused_by`` has stopped, without one to what was stopped last."""
 
 
+@dataclass(frozen=True)
+class Impairment:
+    """What connections to a service suffer for a time; a part that is left out is as without it.
+
+    Each piece of data arrives ``latency`` seconds later, give or take up to ``jitter``. ``rate``: so many bytes pass in
+    a second, each way of each connection. ``limit``: so many bytes pass over each connection, both ways together,
+    then it is cut. ``linger``: for so many seconds one side is not told that the other has closed the connection.
+    ``silent``: nothing passes, and what would have is lost: at the end its connection is cut.
+    """
+
+    latency: float = 0.0
+    jitter: float = 0.0
+    rate: int | None = None
+    limit: int | None = None
+    linger: float = 0.0
+    silent: bool = False
+
+
 class Network(Protocol):
-    """The network between machines."""
+    """The network between machines, and the job's connections to the services of its targets, which pass a proxy.
+    ``service`` None: those to all of them."""
 
     def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None) -> str:
         """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
 
         Returns once nothing passes; after ``seconds`` the network is healed without being asked.
         """
+
+    def impair(self, service: str | None, impairment: Impairment, seconds: float, *, by: ActionReference) -> str:
+        """Impair the connections to a service, those that are opened meanwhile included, by this action of the plan."""
+
+    def reset(self, service: str | None) -> str:
+        """End the connections that there are with a reset (RST), on both sides. Raises where there is none."""
 
 
 class Checkpoint(Protocol):

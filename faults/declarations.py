@@ -173,6 +173,8 @@ class ActionSpec:
     One that ``answers`` does so in the service's place, by its argument ``error``: of what it stops at, and of the
     service, such an answer must be known.
 
+    ``through_proxy``: it acts on the job's connections to the services of its targets, which then pass a proxy.
+
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
     ``takes_service_away``: on these targets clients lose a broker, or a target's server, for a while.
 
@@ -203,6 +205,7 @@ class ActionSpec:
     runs_on: bool = False
     network: bool = False
     answers: bool = False
+    through_proxy: bool = False
     self_inflicted: tuple[str | None, ...] = ()
     takes_service_away: tuple[str, ...] = ()
     read_after_death_of: str | None = None

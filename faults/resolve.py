@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..plans import Action, Edge, Fault, Moment, Plan, Point
+from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
 from .actions._brokers import BY_NUMBER
 from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
@@ -150,7 +150,7 @@ def resolve(
         methods=frozenset(
             (str(point.where["class"]), str(point.where["method"])) for point in points if point.phase == "jvm"
         ),
-        proxied=_proxied(points, shape, trace),
+        proxied=_proxied(points, plan, shape, trace),
         files=_files(points, unsynced or (trace and not no_files and shape.writes_files)),
         unsynced=unsynced,
     )
@@ -175,10 +175,26 @@ def _named_in(place: str, points: Iterable[Point]) -> frozenset[PhasePoint]:
     )
 
 
-def _proxied(points: Iterable[Point], shape: SinkShape, trace: bool) -> frozenset[str]:
-    """The services that the plan's requests name, else all that the sink may use, as in a trace."""
-    named = [point.where.get("service") for point in points if phase_named(point.phase).where == "connection"]
+def _proxied(points: Iterable[Point], plan: Plan, shape: SinkShape, trace: bool) -> frozenset[str]:
+    """The services that the plan's requests name, and what acts on connections, else all that the sink may use, as in a
+    trace."""
+    named = [point.where.get("service") for point in points if _is_request(point)]
+    named += [_impaired(fault, action) for fault in plan.faults for action in fault.actions if _goes_through(action)]
     return shape.spoken_to if trace or None in named else frozenset(str(service) for service in named)
+
+
+def _is_request(at: Point | Moment) -> bool:
+    return isinstance(at, Point) and phase_named(at.phase).where == "connection"
+
+
+def _goes_through(action: Action) -> bool:
+    return action_named(action.name).through_proxy
+
+
+def _impaired(fault: Fault, action: Action) -> Value | None:
+    """The service whose connections the action means; None for all."""
+    of_request = fault.at.where.get("service") if isinstance(fault.at, Point) else None
+    return action.arguments.get("service", of_request)
 
 
 def _needing_files(plan: Plan) -> list[tuple[int, int, str]]:
@@ -256,16 +272,25 @@ def _in_the_checkpoint(point: Point) -> bool:
 
 
 def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
-    if phase_named(point.phase).where != "connection":
-        return
+    if _is_request(point):
+        _check_way(located, point.phase, (*path, "phase"))
+        _check_used(located, shape, point.where.get("service"), (*path, "where", "service"))
+
+
+def _check_way(located: LocatedPlan, name: str, path: Path) -> None:
+    """What goes through the harness cannot be cut off from a machine."""
     cut = next((action for fault in located.plan.faults for action in fault.actions if _cuts(action)), None)
     if cut is not None:
-        message = f"{point.phase} goes through the harness, and {cut.name} does not cut that way: use two plans"
-        raise located.error(message, (*path, "phase"))
-    service = point.where.get("service")
+        raise located.error(
+            f"{name} goes through the harness, and {cut.name} does not cut that way: use two plans", path
+        )
+
+
+def _check_used(located: LocatedPlan, shape: SinkShape, service: Value | None, path: Path) -> None:
     if service is not None and service not in shape.spoken_to:
-        known = f"it uses {listed(sorted(shape.spoken_to))}; --proxy NAME=HOST:PORT names one of your own"
-        raise located.error(f"{_sink(shape)} does not use {print_value(service)}: {known}", (*path, "where", "service"))
+        used = f"it uses {listed(sorted(shape.spoken_to))}" if shape.spoken_to else "it uses none that passes a proxy"
+        known = f"{used}; --proxy NAME=HOST:PORT names one of your own"
+        raise located.error(f"{_sink(shape)} does not use {print_value(service)}: {known}", path)
 
 
 def _cuts(action: Action) -> bool:
@@ -380,6 +405,7 @@ class _PlannedAction:
 
 def _check_action(planned: _PlannedAction) -> None:
     _check_network(planned)
+    _check_connections(planned)
     _check_process(planned)
     _check_order(planned)
     _check_reader(planned)
@@ -418,6 +444,19 @@ def _check_arguments(planned: _PlannedAction) -> None:
 def _check_network(planned: _PlannedAction) -> None:
     if (planned.spec.network or planned.action.target == "node") and not planned.network:
         raise planned.error(f"{planned.text} needs --env docker: in the local environment all machines are one", "name")
+
+
+def _check_connections(planned: _PlannedAction) -> None:
+    """Whether the job has connections for the action that pass a proxy."""
+    if not planned.spec.through_proxy:
+        return
+    path: Path = (planned.index, "actions", planned.number)
+    _check_way(planned.located, planned.text, (*path, "name"))
+    service = planned.action.arguments.get("service")
+    _check_used(planned.located, planned.shape, service, (*path, "arguments", "service"))
+    if not planned.shape.spoken_to:
+        known = "it uses no service; --proxy NAME=HOST:PORT names one of your own"
+        raise planned.error(f"{planned.text} needs a service that {_sink(planned.shape)} speaks to: {known}", "name")
 
 
 def _check_process(planned: _PlannedAction) -> None:

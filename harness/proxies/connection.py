@@ -35,6 +35,9 @@ pass."""
 Stop = Callable[[Literal["before", "after"], Request], Order]
 """Reports a request and waits."""
 
+PassOn = Callable[[socket.socket, bytes], None]
+"""Sends data to one of the two sides, when and as far as it may pass; raises OSError where the connection has ended."""
+
 
 class Connection:
     """Passes on what ``client`` and ``server`` send to each other, until one of them has ended or ``stop`` says so.
@@ -51,12 +54,14 @@ class Connection:
         conversation: Conversation,
         stop: Stop,
         gone: Callable[[], bool] = lambda: True,
+        pass_on: PassOn = socket.socket.sendall,
     ) -> None:
         self._client = client
         self._server = server
         self._conversation = conversation
         self._stop = stop
         self._gone = gone
+        self._pass_on = pass_on
         self._waiting: deque[Sent] = deque()
         self._pending: Request | None = None
         self._answer = bytearray()
@@ -90,7 +95,7 @@ class Connection:
         while self._waiting and (self._pending is None or self._waiting[0].request is None):
             piece = self._waiting.popleft()
             if piece.reply:
-                self._client.sendall(piece.reply)
+                self._pass_on(self._client, piece.reply)
             if piece.request is not None:
                 order = self._order("before", piece.request) if piece.request.changes else "pass"
                 if isinstance(order, Refused):
@@ -99,18 +104,18 @@ class Connection:
                 if order == "end":
                     return False
                 self._pending = piece.request if piece.answered else None
-            self._server.sendall(piece.data)
+            self._pass_on(self._server, piece.data)
         return True
 
     def _refuse(self, order: Refused) -> None:
         """Answer in the service's place: the conversation takes it for the service's answer."""
         for piece in self._conversation.answered(order.answer):
-            self._client.sendall(piece.data)
+            self._pass_on(self._client, piece.data)
 
     def _answered(self, piece: Answered) -> bool:
         request = self._pending
         if request is None or not request.changes:
-            self._client.sendall(piece.data)
+            self._pass_on(self._client, piece.data)
         else:
             self._answer += piece.data
             self._open_ended = piece.open_ended
@@ -120,7 +125,7 @@ class Connection:
                 return False
             if isinstance(order, Refused):
                 self._answer[:] = order.answer
-            self._client.sendall(self._answer)
+            self._pass_on(self._client, bytes(self._answer))
             self._answer.clear()
             self._pending = None
         return True
@@ -129,7 +134,7 @@ class Connection:
         """Of an answer that the connection's end ends, what has come is all of it."""
         request = self._pending
         if self._open_ended and request is not None and self._order("after", request) != "end":
-            self._client.sendall(self._answer)
+            self._pass_on(self._client, bytes(self._answer))
 
     def _order(self, edge: Literal["before", "after"], request: Request) -> Order:
         """Nothing passes once the client's process has died, which is not told as a point either; but for what is

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import count
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ from ...faults.rendezvous import AGAIN, ANSWER, DROP, GO_ON, LATE, close_socket
 from ...faults.report import Message
 from ..environments.base import Client
 from ..runtime.waiting import WaitTimeout, wait_for
-from .connection import Connection, Order, Refused
+from .connection import Connection, Order, Refused, has_ended
+from .links import Link, Links
 
 CONNECT_SECONDS = 10.0
 
@@ -54,6 +56,7 @@ class Proxy:
         self._token = ""
         self._ended = False
         self._late: set[int] = set()
+        self.links = Links()
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -113,6 +116,7 @@ class Proxy:
                 return  # as if the service itself had refused
             server.settimeout(None)
             self._keep(stack, server)
+            link = stack.enter_context(Link(client, server, self.links, partial(self._kept, number, client)))
             owner = self._client_of(*ends)  # now: once it has closed the connection, nobody can be found by it
 
             def stop(edge: Literal["before", "after"], request: Request) -> Order:
@@ -131,12 +135,21 @@ class Proxy:
 
             try:
                 conversation = self._protocol.converse(self.route)
-                Connection(client, server, conversation, stop, lambda: owner is None or owner.gone()).serve()
+                gone = (lambda: True) if owner is None else owner.gone
+                Connection(client, server, conversation, stop, gone, link.pass_on).serve()
             except ValueError as error:
                 self._misunderstood(error, owner)
         self._late.discard(number)
         for point in dropped:
             self._told({"event": "probe.dropped", **point})
+
+    def _kept(self, number: int, client: socket.socket, kept: bool) -> None:
+        """Data for the service is kept, or has been sent: that of a client that is there no more is late until it is
+        answered."""
+        if kept:
+            self._late.add(number)
+        elif not has_ended(client):
+            self._late.discard(number)
 
     def _refused(self, error: str, request: Request, point: dict[str, Any]) -> Order:
         """The order to answer so, where such an answer can be made up."""
@@ -167,7 +180,7 @@ class Proxy:
     def _forget(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.discard(connection)
-        close_socket(connection)
+        connection.close()  # without shutdown, which would send a FIN where a reset is wanted
 
     def _close_all(self) -> None:
         with self._lock:

@@ -33,11 +33,16 @@ class Proxies:
         """Addresses of the user's own services, with those of the proxies in the place of theirs."""
         return {name: written(self.own[name].addresses[0]) if name in self.own else services[name] for name in services}
 
+    def of(self, service: str | None) -> dict[str, Proxy]:
+        """The one of a service, or all of them, by service."""
+        found = {**self.started, **self.own}
+        return {name: found[name] for name in sorted(found) if service in (None, name)}
+
     @contextmanager
     def attached(self, receive: Receive, token: str) -> Iterator[None]:
         """What passes is reported meanwhile, with the trial's token."""
         with ExitStack() as stack:
-            for proxy in (*self.started.values(), *self.own.values()):
+            for proxy in self.of(None).values():
                 stack.enter_context(proxy.attached(receive, token))
             yield
 

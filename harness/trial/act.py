@@ -75,7 +75,9 @@ def act(
     disk = _disk(spec, resources)
     changes = CheckpointChanges(resources.checkpoint, record)
     brokers = Brokers(environment, resources.source, resources.open_in_kafka)
-    actuator = TrialActuator(environment, record, _worker_of(journal), disk=disk, changes=changes, brokers=brokers)
+    actuator = TrialActuator(
+        environment, record, _worker_of(journal), disk=disk, changes=changes, brokers=brokers, proxies=proxies
+    )
     observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:
         injector = stack.enter_context(

@@ -11,13 +11,16 @@ from functools import partial
 from typing import Any
 
 from ...faults import SERVERS
+from ...faults.capabilities import Impairment
 from ...plans import ActionReference
 from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
+from ..proxies.services import DIRECT, Proxies
 from ..runtime.waiting import WaitTimeout, wait_for
 from .brokers import Brokers
 from .checkpoint_changes import CheckpointChanges
+from .connections import Connections
 from .disk import Disk
 from .network import Cut, Network, Record
 from .pauses import Pausable, Pauses
@@ -39,7 +42,7 @@ class TrialActuator:
 
     ``worker_of`` names the Python worker that serves the task of a report. ``disk`` knows what is not synced, where
     the plan takes that away. ``changes`` are those that can be made to the query's checkpoint. ``brokers`` knows which
-    of them is what.
+    of them is what. The job's connections pass ``proxies``.
     """
 
     environment: Environment
@@ -49,14 +52,17 @@ class TrialActuator:
     disk: Disk | None = None
     changes: CheckpointChanges | None = None
     brokers: Brokers | None = None
+    proxies: Proxies = DIRECT
     _watches: list[threading.Thread] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
+    _connections: Connections = field(init=False)
     _pauses: Pauses = field(init=False)
     _restarts: Restarts = field(init=False)
 
     def __post_init__(self) -> None:
         self._network = Network(self.environment, self.record)
+        self._connections = Connections(self.proxies, self.record)
         self._pauses = Pauses(self.record)
         self._restarts = Restarts(self.record)
 
@@ -133,10 +139,18 @@ class TrialActuator:
         process = self._driver(point) if target == "driver" else self._process(target, point, which)
         return self._network.cut(Cut(target, process, self._machine(target, process), peer), seconds)
 
+    def impair(self, service: str | None, impairment: Impairment, seconds: float, *, by: ActionReference) -> str:
+        """Impair connections to a service, or to all, for ``seconds``. Raises EffectError."""
+        return self._connections.impair(service, impairment, seconds, by)
+
+    def reset(self, service: str | None) -> str:
+        """End them with a reset. Raises EffectError."""
+        return self._connections.reset(service)
+
     def restore(self, deadline: float) -> list[str]:
-        """Once no driver runs any more: heal at once what is still cut, resume what is still stopped, and start what is
-        still away; nothing is cut, stopped or taken away any more. Returns what went wrong."""
-        failures = self._network.settle(deadline) + self._pauses.settle()
+        """Once no driver runs any more: heal at once what is still cut or impaired, resume what is still stopped, and
+        start what is still away; nothing is cut, stopped or taken away any more. Returns what went wrong."""
+        failures = self._network.settle(deadline) + self._connections.settle(deadline) + self._pauses.settle()
         return failures + self._restarts.settle(deadline)  # last: a broker that comes back needs the others
 
     def settle(self, deadline: float) -> list[str]:

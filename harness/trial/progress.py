@@ -26,6 +26,7 @@ class TrialProgress:
         self._newest: int | None = None
         self._consequences = 0
         self._cut: set[tuple[object, object]] = set()
+        self._impaired: set[ActionReference | None] = set()
         self._killed = 0
         self._paused: set[object] = set()
         self._held_brokers = 0
@@ -69,12 +70,17 @@ class TrialProgress:
             self._starting = False
 
     def _note_network(self, event: str, fields: Mapping[str, Any]) -> None:
-        """While the plan keeps a machine cut off or a service away, drivers may fail by that again and again."""
+        """While the plan keeps a machine cut off, connections impaired or a service away, drivers may fail by that
+        again and again."""
         link = (fields.get("process"), fields.get("peer"))
         if event == "network.cut":
             self._cut.add(link)
         elif event in ("network.healed", "environment.failure"):
             self._cut.discard(link)
+        elif event == "network.impaired":
+            self._impaired.add(ActionReference.of(fields))
+        elif event == "network.restored":
+            self._impaired.discard(ActionReference.of(fields))
         elif event == "driver.exited":
             self._consequences += self._kept_away()
 
@@ -105,12 +111,13 @@ class TrialProgress:
         return comes_back, not comes_back
 
     def disturbed(self) -> bool:
-        """Whether the plan keeps a broker or a server away, holds a thread of a broker, or cuts the network."""
+        """Whether the plan keeps a broker or a server away, holds a thread of a broker, or cuts or impairs the
+        network."""
         with self._lock:
             return self._kept_away() or self._held_brokers > 0
 
     def _kept_away(self) -> bool:
-        return bool(self._cut or self._killed or self._paused)
+        return bool(self._cut or self._impaired or self._killed or self._paused)
 
     def committed_batches(self) -> int:
         return len(self._committed)

@@ -176,3 +176,40 @@ def test_a_request_that_is_kept_back_while_its_batch_is_committed_is_lost_if_the
     assert result.verdict.outcome == verdict, described(result)
     assert sum(anomaly.count for anomaly in result.verdict.anomalies if anomaly.kind == "lost") == lost
     assert landed(result), described(result)
+
+
+SLOW = "sink.write:before[batch=1] -> latency(200ms, jitter=50ms, for=5s)"
+CUT_IN_THE_MIDDLE = "sink.write:before[batch=1] -> limit_data(bytes=1000, for=5s)"
+STILL_OPEN = "request:before[kind=COMMIT, batch=1] -> slow_close(3s, for=20s) then kill(driver)"
+ALL_RESET = "request:after[kind=COMMIT, batch=1] -> reset"
+
+
+@pytest.mark.parametrize(
+    ("sink", "plan", "found"),
+    [
+        ("redis_ledger", SLOW, None),
+        long("kafka_transactional", SLOW, None),
+        long("kafka_transactional", "sink.write:before[batch=1] -> bandwidth(rate=4096, for=5s)", None),
+        long("kafka_transactional", "sink.commit:before[batch=1] -> timeout(for=4s)", None),
+        long("postgres_ledger", "sink.write:before[batch=1] -> timeout(for=4s, service=postgres)", None),
+        ("postgres_ledger", CUT_IN_THE_MIDDLE, None),
+        long("postgres_ledger", STILL_OPEN, None),
+        long("postgres_ledger", ALL_RESET, None),
+        long("postgres_append", ALL_RESET, "duplicated"),
+    ],
+)
+def test_connections_that_a_plan_impairs_are_as_before_at_the_end(
+    session: Session, sink: str, plan: str, found: str | None
+) -> None:
+    result = run(session, sink, plan)
+    assert [one.kind for one in result.verdict.anomalies] == ([found] if found else []), described(result)
+    assert result.verdict.outcome.value == "pass", described(result)  # postgres_append claims at-least-once
+    assert landed(result), described(result)
+    impaired = [event for event in result.journal if event["event"].startswith("network.")]
+    assert [event["event"] for event in impaired] in ([], ["network.impaired", "network.restored"])
+
+
+def test_an_impairment_that_nothing_passes_is_inconclusive(session: Session) -> None:
+    result = run(session, "redis_ledger", "query.start -> latency(1s, for=1ms)")
+    assert result.verdict.outcome.value == "inconclusive", described(result)
+    assert "nothing passed to or from redis meanwhile" in result.verdict.reason

@@ -189,7 +189,12 @@ ERRORS = [
     ("sink.write:after[batch=1, batch=2] -> kill(driver)", 27, "batch", "batch is given twice"),
     ("sink.write:after[batch=1 -> kill(driver)", 26, "->", "the [ at column 17 is not closed"),
     ("sink.write:after[] -> kill(driver)", 18, "]", "expected a selector (batch=1)"),
-    ("sink.write:after -> kil(driver)", 21, "kil", "did you mean kill? Valid: answer, corrupt, delay, drop, fail"),
+    (
+        "sink.write:after -> kil(driver)",
+        21,
+        "kil",
+        "did you mean kill? Valid: answer, bandwidth, corrupt, delay, drop, fail",
+    ),
     (
         "sink.write:after -> kill(drver)",
         26,

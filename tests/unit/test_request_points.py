@@ -139,6 +139,8 @@ KAFKA = SinkShape(foreach_batch=True, services=frozenset({"kafka"}), python_file
     [
         ("request:after[kind=COMMIT] -> drop", {"postgres"}),
         ("request:before[service=postgres] -> kill(driver)", {"postgres"}),
+        ("at(1s) -> reset", {"postgres"}),
+        ("sink.write:before -> latency(1s, for=1s, service=postgres)", {"postgres"}),
         ("sink.write:before -> kill(driver)", set()),
     ],
 )
@@ -159,6 +161,15 @@ def test_a_trace_passes_by_a_proxy() -> None:
             "request goes through the harness, and partition does not cut that way",
         ),
         ("request:before[service=redis] -> drop", POSTGRES, "my_sink.py does not use redis: it uses postgres"),
+        ("at(1s) -> reset(service=redis)", POSTGRES, "my_sink.py does not use redis: it uses postgres"),
+        (
+            "at(1s) -> reset; at(2s) -> partition(driver, for=2s)", POSTGRES,
+            "reset goes through the harness, and partition does not cut that way",
+        ),
+        (
+            "sink.write:before -> timeout(for=1s)", SinkShape(foreach_batch=True, services=frozenset({"directory"})),
+            "timeout needs a service that this sink speaks to: it uses no service",
+        ),
         ("request:before -> fail", POSTGRES, "request stops the connection to a service, where fail cannot act"),
         (
             "request:before[kind=COMMIT] -> answer(NOT_COORDINATOR)", POSTGRES,

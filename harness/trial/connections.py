@@ -1,0 +1,72 @@
+"""The job's connections to the services of its targets: what a plan impairs, and what restores them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...faults.capabilities import Impairment
+from ...plans import ActionReference
+from ..environments.base import EffectError
+from ..proxies.links import InForce
+from ..proxies.proxy import Proxy
+from ..proxies.services import Proxies
+
+Record = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass
+class Connections:
+    """Those through a trial's proxies. Each impairment is ended by a thread of its own, at the latest by ``settle``."""
+
+    proxies: Proxies
+    record: Record
+    _enders: list[threading.Thread] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def impair(self, service: str | None, impairment: Impairment, seconds: float, by: ActionReference) -> str:
+        """Returns once it is in force; ended after ``seconds``. Raises EffectError."""
+        with self._lock:
+            found = self._found(service)
+            begun = [(proxy, proxy.links.impair(impairment)) for proxy in found.values()]
+            fields = by.as_fields() | {"services": list(found)}
+            self.record("network.impaired", fields)
+            name = f"end of the impairment of {' and '.join(found)}"
+            ender = threading.Thread(target=self._end, args=(begun, seconds, fields), name=name, daemon=True)
+            self._enders.append(ender)
+            ender.start()
+        return f"the connections to {' and '.join(found)} are impaired for {seconds:g} s"
+
+    def reset(self, service: str | None) -> str:
+        """Returns how many connections got a reset. Raises EffectError where there is none."""
+        found = self._found(service)
+        counts = {name: proxy.links.reset() for name, proxy in found.items()}
+        if not any(counts.values()):
+            raise EffectError(f"no connection to {' or '.join(found)} is open: there is nothing to reset")
+        return ", ".join(f"{count} of {name}" for name, count in counts.items()) + " reset"
+
+    def settle(self, deadline: float) -> list[str]:
+        """Restore at once what is still impaired; nothing is impaired any more. Returns what has not ended."""
+        with self._lock:
+            self._over.set()
+        for ender in self._enders:
+            ender.join(deadline)
+        return [f"{ender.name} has not come" for ender in self._enders if ender.is_alive()]
+
+    def _found(self, service: str | None) -> dict[str, Proxy]:
+        if self._over.is_set():
+            raise EffectError("no connection is impaired any more: the job has ended")
+        found = self.proxies.of(service)
+        if not found:
+            raise EffectError(f"no connection to {service or 'a service'} passes a proxy")
+        return found
+
+    def _end(self, begun: list[tuple[Proxy, InForce]], seconds: float, fields: Mapping[str, Any]) -> None:
+        self._over.wait(seconds)
+        for proxy, impairment in begun:
+            proxy.links.restore(impairment)
+        affected = sum(impairment.affected for _, impairment in begun)
+        self.record("network.restored", {**fields, "affected": affected})
