@@ -84,6 +84,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "every": True,
         "v2": shape.v2,
         "manifest": shape.file,
+        "kafka": "kafka" in shape.spoken_to,
         "kafka-transactions": shape.kafka_transactions,
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,

@@ -16,7 +16,7 @@ from .capabilities import Scene
 from .protocols import PROTOCOLS
 
 ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "files"]
-Sinks = Literal["every", "v2", "manifest", "kafka-transactions", "python", "stateful", "services", "files"]
+Sinks = Literal["every", "v2", "manifest", "kafka", "kafka-transactions", "python", "stateful", "services", "files"]
 Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
@@ -44,6 +44,7 @@ SINKS: dict[Sinks, str] = {
     "every": "every sink",
     "v2": "V2 sinks",
     "manifest": "Spark's file sink",
+    "kafka": "sinks that write to Kafka",
     "kafka-transactions": "sinks with Kafka transactions",
     "python": "sinks whose Python code runs in a batch",
     "stateful": "jobs that keep state",

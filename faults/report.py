@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-NUMBERS = frozenset({"batch", "partition", "stage", "attempt", "task", "row", "line", "pid"})
+NUMBERS = frozenset({"batch", "partition", "kafka_partition", "stage", "attempt", "task", "row", "line", "pid"})
 """Fields that are whole numbers."""
 
 OF_PYTHON = frozenset({"line", "call"})

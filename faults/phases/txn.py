@@ -2,13 +2,20 @@
 
 handleEndTransaction is called with each EndTxn request. addTxnMarkersToSend is called once PREPARE_COMMIT (or
 PREPARE_ABORT) is durable in the transaction log and before a marker is sent; also by a coordinator that found such a
-state when it loaded its partition of the log. writeTxnCompletion is called once every leader has written its marker.
+state when it loaded its partition of the log. A leader writes a marker as it writes records, but on behalf of the
+coordinator (AppendOrigin). writeTxnCompletion is called once every leader has written its marker.
+loadTransactionMetadata is what a coordinator reads its partition of the transaction log by; behind it, it takes a lock,
+answers for what it found, and finishes what is decided there.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
+from ...plans import Edge
 from ..declarations import Parameter, Phase
 from ..probes.rule import Rule, Spot
+from ._logs import APPEND, KAFKA_PARTITION, OF_USERS, TOPIC
 from ._sweeps import BROKER
 
 TRANSACTIONAL_ID = Parameter("transactional_id", "text", "the producer's transactional.id")
@@ -40,6 +47,18 @@ PHASES = (
         sweep=BROKER,
     ),
     Phase(
+        name="txn.marker",
+        edges=("before", "after"),
+        selectors=(RESULT, TOPIC, KAFKA_PARTITION),
+        where="broker",
+        sinks="kafka-transactions",
+        meaning="the leader of a partition writes the transaction's marker, which decides for its readers",
+        two_phase="a participant is told the decision",
+        source="Partition.appendRecordsToLeader, of AppendOrigin.COORDINATOR",
+        step=92,
+        sweep=BROKER,
+    ),
+    Phase(
         name="txn.complete",
         edges=("before",),
         selectors=(TRANSACTIONAL_ID, RESULT),
@@ -51,10 +70,46 @@ PHASES = (
         step=95,
         sweep=BROKER,
     ),
+    Phase(
+        name="txn.load",
+        edges=("after",),
+        selectors=(),
+        where="broker",
+        sinks="kafka-transactions",
+        meaning="a coordinator that takes over has read its transactions from the log, and answers for none yet",
+        two_phase="a new coordinator knows what was decided, and has told nobody again",
+        source="TransactionStateManager.loadTransactionMetadata",
+        step=97,
+    ),
 )
 
 _MARKERS = "kafka.coordinator.transaction.TransactionMarkerChannelManager"
 _COORDINATOR = "kafka.coordinator.transaction.TransactionCoordinator"
+_RECORDS = "org.apache.kafka.common.record.internal"
+_OF_COORDINATOR = f'$2.name().equals("COORDINATOR") && {OF_USERS}'
+
+
+def _marker(edge: Edge, at: Literal["ENTRY", "EXIT"]) -> Rule:
+    """A marker is the only record of its batch."""
+    return Rule(
+        phase="txn.marker",
+        edge=edge,
+        side="broker",
+        spot=Spot(*APPEND, at),
+        bind=(
+            f"here:boolean = {_OF_COORDINATOR}",
+            f"b:{_RECORDS}.MutableRecordBatch = (here ? $1.batches().iterator().next() : null)",
+            "marker:boolean = (here && b.isControlBatch())",
+            f"r:{_RECORDS}.Record = (marker ? b.iterator().next() : null)",
+        ),
+        when="marker",
+        fields={
+            "result": f"{_RECORDS}.ControlRecordType.parse(r.key()).name().toLowerCase()",
+            "topic": "$0.topic()",
+            "kafka_partition": "$0.topicPartition().partition()",
+        },
+    )
+
 
 RULES = (
     Rule(
@@ -80,5 +135,15 @@ RULES = (
             "result": '($1.newMetadata().txnState().name().endsWith("COMMIT") ? "commit" : "abort")',
             "transactional_id": "$1.transactionalId()",
         },
+    ),
+    _marker("before", "ENTRY"),
+    _marker("after", "EXIT"),
+    Rule(
+        phase="txn.load",
+        edge="after",
+        side="broker",
+        spot=Spot("kafka.coordinator.transaction.TransactionStateManager", "loadTransactionMetadata", "EXIT"),
+        when="$!.size() > 0",
+        fields={"transactions": "$!.size()"},
     ),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from concurrent.futures import TimeoutError as TooLate
+from contextlib import suppress
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import ClusterMetadata
 
@@ -19,17 +21,8 @@ REGISTERED = re.compile(rb"Successfully registered broker \d+ with broker epoch 
 
 def cluster_metadata(bootstrap: str) -> ClusterMetadata | NotYet:
     """The answer to one metadata request, or why there was none."""
-    client = AdminClient(
-        {
-            "bootstrap.servers": bootstrap,
-            "log_level": 0,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 100,
-            "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
-        }
-    )
     try:
-        return client.list_topics(timeout=REQUEST_SECONDS)
+        return _client(bootstrap).list_topics(timeout=REQUEST_SECONDS)
     except KafkaException as error:
         return NotYet(f"{bootstrap} answers no metadata request: {error.args[0].str()}")
 
@@ -52,7 +45,11 @@ def registered(number: int, address: str, log: bytes) -> str | NotYet:
 
 
 def all_lead(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
-    """Whether all brokers are there and every partition has a leader."""
+    """Whether all brokers are there and every partition is led by the one that is to lead it.
+
+    Brokers that were restarted have given up what they led, and get it back after minutes only
+    (auto.leader.rebalance.enable); so it is given back to them.
+    """
     metadata = cluster_metadata(bootstrap)
     if isinstance(metadata, NotYet):
         return metadata
@@ -64,4 +61,34 @@ def all_lead(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
         for number, partition in partitions.partitions.items()
         if partition.leader < 0
     ]
-    return NotYet(f"{orphaned[0]} has no leader") if orphaned else True
+    if orphaned:
+        return NotYet(f"{orphaned[0]} has no leader")
+    displaced = [
+        f"{topic}-{number}"
+        for topic, partitions in metadata.topics.items()
+        for number, partition in partitions.partitions.items()
+        if partition.leader != partition.replicas[0]
+    ]
+    if displaced:
+        _elect_preferred(bootstrap)
+        return NotYet(f"{displaced[0]} is not led by the broker that is to lead it")
+    return True
+
+
+def _elect_preferred(bootstrap: str) -> None:
+    """Have every partition led by the first of its replicas, where that is in sync."""
+    client = _client(bootstrap)  # has to live until it has the answer
+    with suppress(KafkaException, TooLate):
+        client.elect_leaders(ElectionType.PREFERRED).result(REQUEST_SECONDS)
+
+
+def _client(bootstrap: str) -> AdminClient:
+    return AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+            "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
+        }
+    )

@@ -30,6 +30,7 @@ from .journal import Journal
 from .processed import Processed
 from .progress import TrialProgress
 from .settle import Settler
+from .source import await_end
 from .spec import TrialSpec
 from .supervisor import JobOutcome, Supervisor
 from .watch import Watch
@@ -95,6 +96,7 @@ def act(
         point = ProbePoint(injector.host, injector.port, injector.token)
         if spec.resolved.broker_phases:
             arranged.result()
+            await_end(resources.kafka, resources.source)
             stack.enter_context(rendezvous.brokers_of(injector))
             _arm_brokers(environment, rendezvous)
             stack.callback(environment.arm_brokers, None, None)

@@ -10,6 +10,8 @@ import pyarrow as pa
 from confluent_kafka import KafkaException, Message, Producer
 
 from ...assertions import ACK_SCHEMA, Row, Transaction, Workload, encode
+from ..kafka_transactions import open_transactions
+from ..runtime.waiting import WaitTimeout, wait_for
 
 T = TypeVar("T")
 
@@ -30,6 +32,15 @@ def write_workload(bootstrap: str, topic: str, workload: Workload, timeout: floa
     for transaction in workload.transactions():
         writer.write(transaction)
     return pa.Table.from_pylist(writer.acks, schema=ACK_SCHEMA)
+
+
+def await_end(bootstrap: str, topic: str, timeout: float = 60.0) -> None:
+    """Return once no transaction of the workload is under way: its last one is acknowledged before its markers are
+    written. Raises SourceError, or ObservationError."""
+    try:
+        wait_for(lambda: not open_transactions(bootstrap, [topic]), timeout, "the workload's last transaction to end")
+    except WaitTimeout as error:
+        raise SourceError(f"topic {topic}: {error}") from error
 
 
 class _Writer:

@@ -8,32 +8,24 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 import psutil
 import pyspark
 import pytest
-from confluent_kafka.admin import AdminClient, OffsetSpec
-from kafka.admin import KafkaAdminClient
 from onceproof.faults import Plan, parse
 from onceproof.faults.injector import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
 from onceproof.faults.probes.jvm import every_rule
 from onceproof.faults.probes.rule import Side
-from onceproof.harness.artifacts import Artifacts
-from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.driver_start import LEAN_RULES
-from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.java import find_java
-from onceproof.harness.kafka_topics import create_topics
 from onceproof.harness.probe_check import check_probes, unusable
+from probed import SIDES, Journal, Killer, artifacts, script_for, wait_until
 from trials import long
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -190,71 +182,9 @@ class Derived extends Base {
 """Sinks whose classes have the interface from a class that they extend, as those of Iceberg do."""
 
 
-@cache
-def artifacts() -> Artifacts:
-    return Artifacts.open()
-
-
 def line_of(text: str) -> int:
     """The number of the first line of SINK that has ``text``."""
     return next(number for number, line in enumerate(SINK.splitlines(), 1) if text in line)
-
-
-SIDES: tuple[Side, ...] = ("driver", "executor")
-
-
-def script_for(
-    side: Side, phases: Collection[str | tuple[str, str]], injector: Injector, gate: Path | None = None
-) -> str:
-    """The rules of one side, for this Spark and this injector."""
-    return rules(
-        phases,
-        side,
-        spark_version=pyspark.__version__,
-        host=injector.host,
-        port=injector.port,
-        token=injector.token,
-        rows=(2, 5),
-        gate=str(gate) if gate else None,
-    )
-
-
-@dataclass
-class Journal:
-    """What the injector recorded."""
-
-    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    grown: threading.Condition = field(default_factory=threading.Condition)
-
-    def record(self, event: str, fields: Mapping[str, Any]) -> None:
-        with self.grown:
-            self.events.append((event, dict(fields)))
-            self.grown.notify_all()
-
-    def points(self, *phases: str) -> list[dict[str, Any]]:
-        return [fields for event, fields in self.events if event == "point" and fields["phase"] in phases]
-
-    def named(self, event: str) -> list[dict[str, Any]]:
-        return [fields for name, fields in self.events if name == event]
-
-    def wait_for(self, event: str, timeout: float = 90) -> dict[str, Any]:
-        with self.grown:
-            assert self.grown.wait_for(lambda: self.named(event), timeout), f"no {event}: {self.events[-5:]}"
-        return self.named(event)[0]
-
-
-class Killer:
-    """Kills the worker that a point names."""
-
-    def kill(self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0) -> str:
-        os.kill(int(str(point["process"]).split(":")[1]), signal.SIGKILL)
-        return f"killed {target}"
-
-    def pause(self, target: str, point: Mapping[str, Any], *, by: object, replace: bool = False) -> str:
-        raise NotImplementedError
-
-    def resume(self, target: str, point: Mapping[str, Any], *, paused_by: object = None) -> str:
-        raise NotImplementedError
 
 
 @dataclass
@@ -361,15 +291,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield start
     for driver in drivers:
         driver.end()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline, tick = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        tick.wait(0.05)
-    return True
 
 
 def steps(points: list[dict[str, Any]], batch: int) -> list[str]:
@@ -616,112 +537,6 @@ def test_a_driver_whose_injector_is_gone_dies_at_once_without_its_atexit(start: 
     assert wait_until(lambda: not psutil.pid_exists(int(jvm)), 5), "the JVM halts"
     assert driver.process.wait(10) != 0
     assert journal.points("sink.write")[-1]["edge"] == "before", "the harness was gone in mid-batch"
-
-
-@pytest.fixture(scope="module")
-def armed() -> Iterator[LocalEnvironment]:
-    """An environment whose broker may be armed: it is restarted for that."""
-    environment = open_local(LocalOptions())
-    try:
-        environment.provide(["kafka"])
-        yield environment
-    finally:
-        environment.close()
-
-
-def transact(bootstrap: str, transactional_id: str, *, commit: bool = True, topic: str = "t") -> None:
-    """One transaction with one row."""
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
-    producer.init_transactions(60)
-    producer.begin_transaction()
-    producer.produce(topic, b"row")
-    producer.flush(30)
-    (producer.commit_transaction if commit else producer.abort_transaction)(60)
-
-
-def committed(bootstrap: str) -> None:
-    """Wait until the topic's first row is visible: the client's commit is answered before the markers are sent."""
-    settings = {"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed"}
-    consumer = confluent_kafka.Consumer(settings)
-    consumer.assign([confluent_kafka.TopicPartition("t", 0, 0)])
-    message = consumer.poll(30)
-    consumer.close()
-    assert message is not None
-    assert message.error() is None
-
-
-def test_a_broker_reports_prepared_transactions_only_behind_its_gate(armed: LocalEnvironment, journal: Journal) -> None:
-    bootstrap = str(armed.addresses("harness").kafka)
-    create_topics(bootstrap, {"t": 1})
-    with Injector(parse("txn.prepare:after[result=abort] -> delay(1m)"), Killer(), journal.record) as injector:
-        rules_of_broker = script_for("broker", ["txn.prepare"], injector, armed.broker_gate())
-        point = ProbePoint(injector.host, injector.port, injector.token)
-        armed.arm_brokers(rules_of_broker, point)
-        armed.arm_brokers(None, None)
-        transact(bootstrap, "workload")
-        committed(bootstrap)
-        assert journal.points("txn.prepare") == []
-        armed.arm_brokers(rules_of_broker, point)
-        transact(bootstrap, "job-1")
-        journal.wait_for("point")
-        [prepared] = journal.points("txn.prepare")
-        assert (prepared["transactional_id"], prepared["result"], prepared["edge"]) == ("job-1", "commit", "after")
-        assert prepared["role"] == "broker"
-        assert armed.broker_of(prepared["process"]) == 1
-        aborting = threading.Thread(target=transact, args=(bootstrap, "job-2"), kwargs={"commit": False})
-        aborting.start()
-        journal.wait_for("fault.reached")
-        armed.arm_brokers(None, None)
-    aborting.join(60)
-    assert not aborting.is_alive()
-    transact(bootstrap, "job-3")
-    assert armed.failures(0.0) == [], "a broker goes on without its injector"
-
-
-def state_of(bootstrap: str, transactional_id: str) -> str:
-    """Of a transaction, as its coordinator has it."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        return str(admin.describe_transactions([transactional_id])[transactional_id].state.value)
-    finally:
-        admin.close()
-
-
-def last_stable_offset(bootstrap: str, topic: str) -> int:
-    """Behind the last record that a reader of committed ones is given."""
-    asked = {confluent_kafka.TopicPartition(topic, 0): OffsetSpec.latest()}
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    answered = admin.list_offsets(asked, isolation_level=confluent_kafka.IsolationLevel.READ_COMMITTED)
-    return int(next(iter(answered.values())).result(30).offset)
-
-
-@pytest.mark.parametrize(
-    ("step", "state", "offset"),
-    [
-        ("txn.end:before", "Ongoing", 0),
-        ("txn.prepare:after", "PrepareCommit", 0),
-        ("txn.complete:before", "PrepareCommit", 2),
-    ],
-)
-def test_a_broker_is_stopped_where_the_phase_says(
-    armed: LocalEnvironment, journal: Journal, step: str, state: str, offset: int
-) -> None:
-    bootstrap, phase = str(armed.addresses("harness").kafka), step.partition(":")[0]
-    create_topics(bootstrap, {phase: 1})
-    with Injector(
-        parse(f"{step}[transactional_id={phase}, result=commit] -> delay(1m)"), Killer(), journal.record
-    ) as injector:
-        gate = script_for("broker", [phase], injector, armed.broker_gate())
-        armed.arm_brokers(gate, ProbePoint(injector.host, injector.port, injector.token))
-        committing = threading.Thread(target=transact, args=(bootstrap, phase), kwargs={"topic": phase})
-        committing.start()
-        journal.wait_for("fault.reached")
-        assert (state_of(bootstrap, phase), last_stable_offset(bootstrap, phase)) == (state, offset)
-        armed.arm_brokers(None, None)
-    committing.join(60)
-    assert not committing.is_alive()
-    assert wait_until(lambda: state_of(bootstrap, phase) == "CompleteCommit", 30)
-    assert last_stable_offset(bootstrap, phase) == 2, "the record and the marker behind it"
 
 
 @pytest.mark.long

@@ -48,11 +48,11 @@ V2 = [
     "sink.abort",
     "batch.commit",
 ]
-TRANSACTIONS = ["txn.end", "txn.prepare", "txn.complete"]
+TRANSACTIONS = ["txn.end", "txn.prepare", "txn.marker", "txn.complete", "txn.load"]
 
 
 def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
-    assert [phase.name for phase in PHASES if phase.sinks not in ("stateful", "manifest")] == [
+    assert [phase.name for phase in PHASES if phase.sinks not in ("stateful", "manifest", "kafka")] == [
         *V2,
         *TRANSACTIONS,
         *PYTHON,
@@ -61,6 +61,9 @@ def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
     ]
     names = [phase.name for phase in PHASES]
     assert names.index("task.row") < names.index("state.commit") < names.index("task.commit")
+    assert names.index("batch.commit") < names.index("log.append") < names.index("group.commit")
+    assert names.index("group.commit") < names.index("txn.end")
+    assert names[names.index("txn.load") + 1] == "log.leader"
     assert names.index("task.abort") < names.index("sink.manifest") < names.index("batch.commit")
 
 
@@ -90,6 +93,7 @@ def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
         "txn.end": ("before",),
         "txn.prepare": ("after",),
         "txn.complete": ("before",),
+        "txn.load": ("after",),
         "line": (),
     }
 

@@ -118,7 +118,7 @@ def test_a_worker_needs_a_task_that_one_serves() -> None:
 
 @pytest.mark.parametrize("text", ["sink.write:after -> kill(broker)", "at(3s) -> pause(broker, for=1s)"])
 def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
-    valid = "txn.end, txn.prepare, txn.complete"
+    valid = "txn.end, txn.prepare, txn.marker, txn.complete"
     assert f"needs which=, or a point that stops a broker: valid: {valid}" in refusal(text, PYTHON).message
     assert "postgres_upsert.py has none" in refusal(text, FOREACH).message
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
@@ -184,7 +184,7 @@ def test_a_partition_acts_where_a_kill_does() -> None:
     assert "needs a point of a task" in refusal(text, PYTHON, "standalone", network=True).message
     for point in ("sink.write:after", "at(3s)"):
         error = refusal(f"{point} -> partition(broker, for=1s)", PYTHON, network=True)
-        assert "or a point that stops a broker: valid: txn.end, txn.prepare, txn.complete" in error.message
+        assert "or a point that stops a broker: valid: txn.end, txn.prepare, txn.marker" in error.message
     for point in ("query.start", "task.run:after", "line[two_phase.py:5]", "txn.prepare:after", "at(3s)"):
         assert resolved(f"{point} -> partition(driver, for=1s)", PYTHON, network=True)
 
