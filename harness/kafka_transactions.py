@@ -7,8 +7,10 @@ refuses or the time is over. Nothing here writes, besides :func:`abort_transacti
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
+from itertools import count
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaException, Producer
@@ -100,6 +102,38 @@ def transaction_coordinator(bootstrap: str, transactional_id: str, timeout: floa
         described = DescribeTransactionsRequest(transactional_ids=[transactional_id])
         states = admin._manager.run(admin._manager.send, described, found.node_id).transaction_states
     return int(found.node_id) if states[0].error_code == 0 else None
+
+
+def coordinators_answer(bootstrap: str, leaders: Mapping[int, int], timeout: float = 10.0) -> bool:
+    """Whether the coordinator of each partition of the transaction log has read it; ``leaders`` are they, by partition.
+
+    One that has not, or does not know yet that it is the coordinator, says so when it is asked for a transaction.
+    """
+    from kafka.errors import NoError, TransactionalIdNotFoundError
+    from kafka.protocol.admin.transactions import DescribeTransactionsRequest
+
+    knowing = (NoError.errno, TransactionalIdNotFoundError.errno)
+    with admin_client(bootstrap, timeout) as admin:
+        for partition, leader in leaders.items():
+            request = DescribeTransactionsRequest(transactional_ids=[_id_of(partition, len(leaders))])
+            states = admin._manager.run(admin._manager.send, request, leader).transaction_states
+            if states[0].error_code not in knowing:
+                return False
+    return True
+
+
+def _id_of(partition: int, partitions: int) -> str:
+    """A transactional id whose transactions are in this partition of the log (TransactionStateManager.partitionFor)."""
+    return next(name for name in map(str, count()) if _java_hash(name) % partitions == partition)
+
+
+def _java_hash(text: str) -> int:
+    """String.hashCode of an ASCII text that is short enough for its hash to be positive.
+
+    >>> _java_hash("10")
+    1567
+    """
+    return reduce(lambda found, character: 31 * found + ord(character), text, 0)
 
 
 def _abort_orphan(bootstrap: str, transaction: Open, timeout: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
 
@@ -11,9 +11,12 @@ from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import ClusterMetadata
 
+from ..errors import ObservationError
+from ..kafka_transactions import coordinators_answer
 from ..runtime.waiting import NotYet
 
 REQUEST_SECONDS = 2.0
+TRANSACTION_LOG = "__transaction_state"
 STARTED = b"Kafka Server started (kafka.server.KafkaRaftServer)"
 REGISTERED = re.compile(rb"Successfully registered broker \d+ with broker epoch (\d+)")
 """kafka.server.BrokerLifecycleManager, at INFO."""
@@ -44,8 +47,9 @@ def registered(number: int, address: str, log: bytes) -> str | NotYet:
     return f"broker {number} registered with epoch {int(epoch[1])}"
 
 
-def all_lead(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
-    """Whether all brokers are there and every partition is led by the one that is to lead it.
+def all_serve(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
+    """Whether all brokers are there, every partition is led by the one that is to lead it, and every coordinator of
+    transactions has read its part of their log.
 
     Brokers that were restarted have given up what they led, and get it back after minutes only
     (auto.leader.rebalance.enable); so it is given back to them.
@@ -72,7 +76,16 @@ def all_lead(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
     if displaced:
         _elect_preferred(bootstrap)
         return NotYet(f"{displaced[0]} is not led by the broker that is to lead it")
-    return True
+    log = metadata.topics.get(TRANSACTION_LOG)
+    return log is None or _coordinators_answer(bootstrap, {one.id: one.leader for one in log.partitions.values()})
+
+
+def _coordinators_answer(bootstrap: str, leaders: Mapping[int, int]) -> bool | NotYet:
+    try:
+        answer = coordinators_answer(bootstrap, leaders, REQUEST_SECONDS)
+    except ObservationError as error:
+        return NotYet(str(error))
+    return answer or NotYet(f"a coordinator has not read its part of {TRANSACTION_LOG}")
 
 
 def _elect_preferred(bootstrap: str) -> None:

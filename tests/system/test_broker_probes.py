@@ -172,7 +172,7 @@ def test_a_coordinator_or_a_leader_is_stopped_where_the_phase_says(
     assert offsets_of(bootstrap, name) == (2, 2), "the record and the marker behind it"
 
 
-@pytest.mark.parametrize(("edge", "written"), [long("before", 0), ("after", 1)])
+@pytest.mark.parametrize(("edge", "written"), [long("before", 0), long("after", 1)])
 def test_a_leader_is_stopped_before_and_after_it_appends_to_its_log(
     armed: LocalEnvironment, journal: Journal, edge: str, written: int
 ) -> None:
@@ -204,7 +204,7 @@ def offset_in_a_transaction(bootstrap: str, name: str) -> None:
     ("edge", "act", "written"),
     [
         long("before", offset_alone, 0),
-        ("after", offset_alone, 1),
+        long("after", offset_alone, 1),
         long("before", offset_in_a_transaction, 0),
         long("after", offset_in_a_transaction, 1),
     ],

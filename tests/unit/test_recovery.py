@@ -67,7 +67,7 @@ def brokers(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return "registered"
 
     monkeypatch.setattr(kafka, "registered", registered)
-    monkeypatch.setattr(kafka, "all_lead", lambda *_: True)
+    monkeypatch.setattr(kafka, "all_serve", lambda *_: True)
     guardian: Any = machine
     java: Any = SimpleNamespace(executable="java")
     artifacts: Any = SimpleNamespace(broker_archive=lambda java: None, broker_classpath=list)
@@ -177,7 +177,7 @@ def held(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
         "require_compose": lambda: "2",
         "bridge_address": lambda client: "172.17.0.1",
         "registered": registered,
-        "all_lead": lambda *_: True,
+        "all_serve": lambda *_: True,
         "alive_workers": project.alive_workers,
         "clear": lambda url: project.done.append(f"{url} emptied"),
         "version": lambda url: "9.1.2",

@@ -22,7 +22,7 @@ from ...runtime.ports import LOOPBACK
 from ...runtime.waiting import NotYet
 from .. import server_settings
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
-from ..broker_metadata import all_lead, registered
+from ..broker_metadata import all_serve, registered
 from ..host import Host, wait_available
 from ..spark_master import alive_workers
 from ..valkey_server import clear, version
@@ -415,8 +415,8 @@ class DockerServices:
 
     def _await_leaders(self) -> None:
         bootstrap = str(self.addresses(inside=False).kafka)
-        what = "the brokers to lead every partition"
-        wait_available(lambda: all_lead(bootstrap, BROKER_NUMBERS), BROKER_SECONDS, what, poll=0.1)
+        what = "the brokers to serve every partition"
+        wait_available(lambda: all_serve(bootstrap, BROKER_NUMBERS), BROKER_SECONDS, what, poll=0.1)
 
     def _restart_brokers(self, rules: str, injector: ProbePoint | None) -> None:
         directory = self.shared / "brokers"

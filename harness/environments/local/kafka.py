@@ -15,7 +15,7 @@ from ...runtime.ports import LOOPBACK, Port
 from ...runtime.waiting import NotYet
 from ...spark import QUICK_START
 from ..base import EffectError, Failure, ProbePoint, Unavailable
-from ..broker_metadata import all_lead, registered
+from ..broker_metadata import all_serve, registered
 from ..host import Host, added, inherited, tail, wait_available
 from ..server_settings import copy_storage, properties, random_id, replication
 from .driver import let_go
@@ -208,7 +208,7 @@ class KafkaCluster:
     def _await_all(self) -> None:
         for broker in self.brokers.values():
             self.await_broker(broker.number)
-        wait_available(self._all_lead, START_SECONDS, "the brokers to lead every partition")
+        wait_available(self._all_serve, START_SECONDS, "the brokers to serve every partition")
 
     def _launch(self, broker: Broker) -> None:
         environment = inherited(("KAFKA_",)) | {"ONCEPROOF_PLACE": "local"}
@@ -224,10 +224,10 @@ class KafkaCluster:
                 }
         broker.launch(agent, environment)
 
-    def _all_lead(self) -> bool | NotYet:
+    def _all_serve(self) -> bool | NotYet:
         for broker in self.brokers.values():
             broker.check_running()
-        return all_lead(self.addresses, self.brokers)
+        return all_serve(self.addresses, self.brokers)
 
     def _command(self) -> list[str]:
         archive = self.artifacts.broker_archive(self.java)
