@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from .catalogue import ACTIONS, PHASES, action_named, example_of
 from .declarations import ActionSpec, Parameter, Phase
 from .errors import PlanError, Span, listed, nearest
 from .printing import format_action, format_fault, format_plan, format_point
+from .settings import SETTINGS, is_setting, setting_value
 from .syntax import describe_character, describe_token
 from .values import duration, read_value, shown, unquote
 
@@ -124,7 +125,19 @@ class _Reader:
         for fault in _trees(tree, "fault"):
             for number in range(1, self.times(_trigger(fault)) + 1):
                 faults.append(self.fault(fault, (len(faults),), number))
-        return Plan(tuple(faults))
+        return Plan(tuple(faults), self.settings(_trees(tree, "setting")))
+
+    def settings(self, trees: Sequence[Tree[Token]]) -> dict[str, str]:
+        settings: dict[str, str] = {}
+        for tree in trees:
+            name, value = (self.written(child) for child in tree.children)
+            if name.text in settings:
+                raise self.error(f"{name.text} is set twice", name.span)
+            self.spans["settings", name.text] = _span(tree)
+            if not is_setting(name.text):
+                raise self.error(f"nothing is called {name.text}: {nearest(name.text, SETTINGS)}", name.span)
+            settings[name.text] = self.checked(value, partial(setting_value, name.text, value.text))
+        return settings
 
     def fault(self, tree: Tree[Token], path: Path, number: int) -> Fault:
         """The fault, or the ``number``-th of a series."""

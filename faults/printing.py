@@ -13,7 +13,12 @@ def format_plan(plan: Plan) -> str:
     Parsing it gives the plan again, with edges filled in where a phase has only one. Nothing is checked: what the
     catalogue does not know is printed as it is, for an error to point at.
     """
-    return "; ".join(map(format_fault, plan.faults))
+    settings = [f"set {name} = {_setting(value)}" for name, value in plan.settings.items()]
+    return "; ".join([*settings, *map(format_fault, plan.faults)])
+
+
+def _setting(value: str) -> str:
+    return value if value.isdecimal() else print_value(value)
 
 
 def format_fault(fault: Fault) -> str:

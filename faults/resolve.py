@@ -23,6 +23,7 @@ from .declarations import (
 from .errors import PlanError, listed, nearest
 from .language import LocatedPlan, Path, format_plan, parse_located
 from .protocols import PROTOCOLS, protocol_of
+from .settings import settings_of
 from .shape import SinkShape
 from .values import print_place, print_value
 
@@ -115,6 +116,7 @@ def resolve(
     that of a LocatedPlan, else the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
+    _check_brokers(located, brokers)
     for point, path in _points(located.plan):
         _check_phase(located, shape, point, path)
         _check_service(located, shape, point, path)
@@ -154,6 +156,13 @@ def resolve(
         files=_files(points, unsynced or (trace and not no_files and shape.writes_files)),
         unsynced=unsynced,
     )
+
+
+def _check_brokers(located: LocatedPlan, brokers: int) -> None:
+    wanted = settings_of(located.plan.settings).brokers
+    if wanted is not None and wanted != brokers:
+        message = f"the plan needs {wanted} brokers, and there {'is' if brokers == 1 else 'are'} {brokers}: --brokers"
+        raise located.error(f"{message} {wanted}", ("settings", "brokers"))
 
 
 def _points(plan: Plan) -> Iterator[tuple[Point, Path]]:
@@ -343,7 +352,8 @@ def _with_files(plan: Plan, shape: SinkShape) -> Plan:
                 holds=tuple(map(named, fault.holds)),
             )
             for fault in plan.faults
-        )
+        ),
+        plan.settings,
     )
 
 

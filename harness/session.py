@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from ..assertions import Guarantee, Workload
-from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse_located, resolve
+from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse, parse_located, resolve
+from ..faults.settings import settings_of
 from .artifacts import Artifacts
 from .artifacts.lock import is_coordinates
 from .environments.base import Environment
@@ -119,6 +120,24 @@ def resolve_plan(
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
+
+
+def as_set(request: Request, plan: Plan) -> Request:
+    """The request with what the plan sets, which goes before what was asked for."""
+    settings = settings_of(plan.settings)
+    workload = replace(request.workload, **settings.workload)
+    return replace(request, workload=workload, conf={**request.conf, **settings.spark})
+
+
+def with_brokers(options: EnvironmentOptions, text: str) -> EnvironmentOptions:
+    """The options with as many brokers as the plan needs, where nothing else is asked for. Raises UsageError."""
+    try:
+        wanted = settings_of(parse(text).settings).brokers
+    except PlanError as error:
+        raise UsageError(str(error)) from error
+    if wanted is None or options.brokers is not None or options.attach is not None or options.env != "local":
+        return options
+    return replace(options, brokers=wanted)
 
 
 def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | None:
@@ -295,6 +314,7 @@ class Session:
             trigger=request.trigger,
             own_services=request.own_services,
         )
+        request = as_set(request, plan)
         check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
         directory = new_run_directory(self._options.runs, request.directory)
         sink = self._load(path, directory / LOGS)

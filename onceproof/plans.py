@@ -71,9 +71,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Plan:
-    """Faults, each of which fires once."""
+    """Faults, each of which fires once. ``settings`` are what the trial has besides, by name, as text."""
 
     faults: tuple[Fault, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

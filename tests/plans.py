@@ -87,7 +87,19 @@ def plans(
     return st.builds(Plan, st.lists(faults, max_size=most).map(tuple))
 
 
-EVERY_PLAN = plans(points(PHASES, any_value, st.none() | NUMBER), SECONDS, any_value, 3)
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "brokers": st.sampled_from(["1", "2", "3"]),
+        "batches": st.sampled_from(["1", "100"]),
+        "spark.sql.shuffle.partitions": TEXT,
+        "broker.min.insync.replicas": TEXT,
+    },
+)
+
+EVERY_PLAN = st.builds(
+    replace, plans(points(PHASES, any_value, st.none() | NUMBER), SECONDS, any_value, 3), settings=SETTINGS
+)
 """Whatever the grammar has."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...faults import Plan, Point, known_failures, parse
+from ...faults.settings import settings_of
 from .points import ANY_BATCH, Question, SweepPoint
 from .trace import Step
 
@@ -19,7 +20,9 @@ def known(question: Question) -> Iterator[SweepPoint]:
         action = " then ".join(action.on_target for action in plan.faults[0].actions)
         batch = _batch(plan)
         role = next((role for role, its in question.roles.items() if its == batch), ANY_BATCH)
-        yield SweepPoint(Step(f"{KNOWN}{failure.name}"), action, role, batch, plan, alone=True)
+        here = Step(f"{KNOWN}{failure.name}")
+        exclusive = bool(settings_of(plan.settings).broker)
+        yield SweepPoint(here, action, role, batch, plan, alone=True, exclusive=exclusive)
 
 
 def _batch(plan: Plan) -> int | None:

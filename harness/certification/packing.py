@@ -37,7 +37,8 @@ class Pack:
 
     @property
     def plan(self) -> Plan:
-        return Plan(tuple(fault for point in self.points for fault in point.plan.faults))
+        """What a plan sets is for its point alone: see :mod:`.known`."""
+        return Plan(tuple(fault for point in self.points for fault in point.plan.faults), self.points[0].plan.settings)
 
     @property
     def shares(self) -> list[Share]:

@@ -19,7 +19,7 @@ from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
 from ..jobs import check_job, find_job
 from ..releases import with_release
-from ..session import Request, Session, resolve_plan
+from ..session import Request, Session, as_set, resolve_plan, with_brokers
 from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult
@@ -71,13 +71,14 @@ def run(
     request = replace(
         request_of(sink, claim, watch, environment, workload, job), plan=_text_of(fault, plan), directory=run_directory
     )
-    options = with_release(environment.options(), find_sink(sink), told)
+    options = with_brokers(with_release(environment.options(), find_sink(sink), told), request.plan)
     its = find_job(request.job, request.expect)
     _, resolved = resolve_plan(
         request.plan, its, find_sink(sink), options, trigger=request.trigger, own_services=request.own_services
     )
-    check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
-    check_job(its, request.workload)
+    asked = as_set(request, resolved.plan)
+    check_execution(request.trigger, resolved.shape, asked.workload.partitions, resolved.master)
+    check_job(its, asked.workload)
     with opened(options) as session:
         result = looked_into(session, request, session.trial(request))
         if json:

@@ -27,8 +27,10 @@ from ...assertions import (
     truth,
 )
 from ...faults import Rendezvous
+from ...faults.settings import settings_of
 from ..environments.base import Environment, Unavailable
 from ..errors import ObservationError, SinkError, one_line
+from ..kafka_settings import set_brokers
 from ..proxies.services import Proxies, proxies_for
 from ..runtime.ports import LOOPBACK
 from ..sinks import SinkProcess
@@ -163,10 +165,19 @@ class _Trial:
             if spec.keep:
                 source = resources.namespaces["harness"]["directory"]
                 self._at_end("the target's files were not kept", shutil.copytree, source, self.directory / KEPT)
+            self._set_brokers(resources.kafka)
             unreadable = _prepare(spec, resources, self.sink_process)
             pool = self.stack.enter_context(ThreadPoolExecutor(1))
             writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)
         return _Arranged(resources, proxies, unreadable, writing)
+
+    def _set_brokers(self, bootstrap: str) -> None:
+        """As the plan has them, until the trial's end."""
+        wanted = settings_of(self.spec.plan.settings).broker
+        if wanted:
+            back = set_brokers(bootstrap, wanted)
+            self._at_end("the brokers' properties were not set back", back)
+            self.journal.record("brokers.set", {"properties": dict(wanted)})
 
     def _processed(self, arranged: _Arranged) -> Processed:
         execution = self.spec.resolved.shape.execution

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from onceproof.assertions import Guarantee
 from onceproof.faults import KnownFailure, known_failures
-from trials import Run, described, landed
+from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
+from onceproof.harness.trial.spec import TrialResult
+from trials import SMALL, Run, described, landed
 
 FAILURES = known_failures()
 
@@ -22,15 +27,32 @@ def cases(*, caught: bool) -> list[Any]:
     ]
 
 
+@pytest.fixture(scope="module")
+def run(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Runs a trial in the warm environment, or in one that has the brokers which the plan needs."""
+    opened: dict[int | None, Session] = {None: session}
+    with ExitStack() as stack:
+
+        def run(sink: str, plan: str, claim: str | None = None) -> TrialResult:
+            options = with_brokers(EnvironmentOptions(), plan)
+            if options.brokers not in opened:
+                own = EnvironmentOptions(brokers=options.brokers, runs=tmp_path_factory.mktemp("runs"))
+                opened[options.brokers] = stack.enter_context(Session(own))
+            request = Request(sink, plan, Guarantee(claim) if claim else None, workload=SMALL)
+            return opened[options.brokers].trial(request)
+
+        yield run
+
+
 @pytest.mark.parametrize("failure", cases(caught=True))
-def test_a_known_failure_catches_the_sink_that_it_names(trial: Run, failure: KnownFailure) -> None:
-    result = trial(failure.catches.sink, failure.plan, failure.catches.claim)
+def test_a_known_failure_catches_the_sink_that_it_names(run: Run, failure: KnownFailure) -> None:
+    result = run(failure.catches.sink, failure.plan, failure.catches.claim)
     assert result.verdict.outcome == "fail", described(result)
     assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == failure.catches.finds, described(result)
 
 
 @pytest.mark.parametrize("failure", cases(caught=False))
-def test_a_known_failure_is_withstood_by_the_sink_that_it_names(trial: Run, failure: KnownFailure) -> None:
-    result = trial(failure.withstands.sink, failure.plan)
+def test_a_known_failure_is_withstood_by_the_sink_that_it_names(run: Run, failure: KnownFailure) -> None:
+    result = run(failure.withstands.sink, failure.plan)
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
     assert landed(result)

@@ -48,6 +48,8 @@ CANONICAL = [
     "task.commit:before[batch=1] -> kill(node) then restart(node, after=2s)",
     "at(3s) -> partition(executor, peer=worker1, for=1m)",
     "query.start:before -> fail",
+    "set brokers = 3; set broker.min.insync.replicas = 1; query.start:before -> fail",
+    'set batches = 12; set spark.sql.session.timeZone = "Europe/Berlin"',
     "",
 ]
 
@@ -125,6 +127,29 @@ def test_defaults_of_arguments_are_those_declared() -> None:
     assert argument(Action("fail"), "error") == "RuntimeError"
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "column"),
+    [
+        ("set brockers = 3", "nothing is called brockers: did you mean brokers?", 5),
+        ("set brokers = 4", "brokers is a whole number from 1 to 3, not 4", 15),
+        ("set batches = 0; at(1s) -> kill(driver)", "batches is a whole number from 1 to 100, not 0", 15),
+        ("set rows = 9; set rows = 9", "rows is set twice", 19),
+        ("set rows", "expected =, but the plan ends", 9),
+        ("set broker. = 1", "nothing is called broker.:", 5),
+    ],
+)
+def test_what_a_plan_cannot_set_is_refused_at_its_place(text: str, message: str, column: int) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse(text)
+    assert message in caught.value.message
+    assert caught.value.column == column
+
+
+def test_what_a_plan_sets_may_stand_anywhere_between_its_faults() -> None:
+    text = "at(1s) -> kill(driver)\nset rows = 9   # few\n; at(2s) -> kill(driver)"
+    assert format_plan(parse(text)) == "set rows = 9; at(1s) -> kill(driver); at(2s) -> kill(driver)"
+
+
 def test_keywords_are_ordinary_values() -> None:
     text = "txn.prepare:after[transactional_id=then] -> kill(broker)"
     assert parse(text).faults[0].at == Point("txn.prepare", "after", {"transactional_id": "then"})
@@ -147,7 +172,7 @@ def test_every_plan_is_read_back_from_its_text(plan: Plan) -> None:
 
 @given(EVERY_PLAN)
 def test_faults_may_stand_on_lines_of_their_own(plan: Plan) -> None:
-    assert parse("\n".join(format_fault(fault) for fault in plan.faults)) == plan
+    assert parse("\n".join(format_fault(fault) for fault in plan.faults)).faults == plan.faults
 
 
 PIECES = st.sampled_from(

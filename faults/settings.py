@@ -1,0 +1,60 @@
+"""What a plan sets for its trial, besides its faults: ``set brokers = 3``, ``set broker.min.insync.replicas = 1``.
+
+>>> is_setting("batches"), setting_value("batches", "12")
+(True, '12')
+>>> settings_of({"batches": "12", "broker.unclean.leader.election.enable": "true"}).workload
+{'batches': 12}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+NUMBERS = {"brokers": 3, "partitions": 100, "batches": 100, "rows": 10_000}
+"""What is a number, of at least 1, and its largest: the options of these names."""
+
+OF_WORKLOAD = ("partitions", "batches", "rows")
+
+SPARK = "spark."
+"""Properties of Spark, for the driver."""
+
+BROKER = "broker."
+"""Stands before a property of brokers that can be changed while they run (KIP-226)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``brokers``: how many there have to be; None for any number. ``workload``: fields of the workload. ``spark`` are
+    properties of the driver, ``broker`` those of all brokers, for the time of the trial."""
+
+    brokers: int | None
+    workload: Mapping[str, int]
+    spark: Mapping[str, str]
+    broker: Mapping[str, str]
+
+
+SETTINGS = (*NUMBERS, f"{SPARK}PROPERTY", f"{BROKER}PROPERTY")
+"""What can be set, for people."""
+
+
+def is_setting(name: str) -> bool:
+    """Whether a plan can set it."""
+    return name in NUMBERS or any(name.startswith(prefix) and name != prefix for prefix in (SPARK, BROKER))
+
+
+def setting_value(name: str, text: str) -> str:
+    """The text, if it is a value that it can have. Raises ValueError, one line."""
+    if name in NUMBERS and not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= NUMBERS[name]):
+        raise ValueError(f"{name} is a whole number from 1 to {NUMBERS[name]}, not {text}")
+    return text
+
+
+def settings_of(settings: Mapping[str, str]) -> Settings:
+    """What a plan's settings, which have been checked, mean."""
+    return Settings(
+        brokers=int(settings["brokers"]) if "brokers" in settings else None,
+        workload={name: int(settings[name]) for name in OF_WORKLOAD if name in settings},
+        spark={name: value for name, value in settings.items() if name.startswith(SPARK)},
+        broker={name.removeprefix(BROKER): value for name, value in settings.items() if name.startswith(BROKER)},
+    )

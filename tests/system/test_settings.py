@@ -1,0 +1,74 @@
+"""What a plan sets besides its faults is there in its trial, and as before afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
+from onceproof.harness.environments.local import LocalOptions, open_local
+from onceproof.harness.errors import UsageError
+from onceproof.harness.kafka_settings import set_brokers
+from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
+from trials import described, landed
+
+VERIFICATION = "transaction.partition.verification.enable"
+IN_SYNC = "min.insync.replicas"
+
+PLAN = f"set batches = 2; set rows = 12; set spark.sql.shuffle.partitions = 3; set broker.{VERIFICATION} = false"
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[str]:
+    with closing(open_local(LocalOptions(brokers=2))) as environment:
+        environment.provide(["kafka"])
+        yield str(environment.addresses("harness").kafka)
+
+
+def values(bootstrap: str, name: str) -> set[str]:
+    """What each broker says it is."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    brokers = admin.list_topics(timeout=30).brokers
+    asked = [ConfigResource(ConfigResource.Type.BROKER, str(one)) for one in brokers]
+    answers = [answer.result(30) for one in asked for answer in admin.describe_configs([one]).values()]
+    return {answer[name].value for answer in answers}
+
+
+@pytest.mark.parametrize(("name", "own", "wanted"), [(VERIFICATION, "true", "false"), (IN_SYNC, "1", "2")])
+def test_all_brokers_have_a_property_until_it_is_set_back(brokers: str, name: str, own: str, wanted: str) -> None:
+    assert values(brokers, name) == {own}
+    back = set_brokers(brokers, {name: wanted})
+    assert values(brokers, name) == {wanted}
+    back()
+    assert values(brokers, name) == {own}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("min.insync.replica", "brokers have no such property: did you mean min.insync.replicas?"),
+        ("log.dirs", "brokers refuse it: Cannot update these configs dynamically"),
+    ],
+)
+def test_a_property_that_cannot_be_set_is_one_clear_error(brokers: str, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        set_brokers(brokers, {name: "1"})
+
+
+def test_a_trial_has_what_its_plan_sets(session: Session) -> None:
+    result = session.trial(Request("kafka_append", plan=f"{PLAN}; sink.write:before[batch=1] -> kill(driver)"))
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result), described(result)
+    assert (result.spec.workload.batches, result.spec.workload.rows) == (2, 12)
+    assert result.spec.conf["spark.sql.shuffle.partitions"] == "3"
+    [told] = [event for event in result.journal if event["event"] == "brokers.set"]
+    assert told["properties"] == {VERIFICATION: "false"}
+    assert values(str(session.environment.addresses("harness").kafka), VERIFICATION) == {"true"}
+
+
+def test_a_plan_that_needs_brokers_is_refused_where_there_are_others(session: Session) -> None:
+    with pytest.raises(UsageError, match="the plan needs 3 brokers, and there is 1: --brokers 3"):
+        session.trial(Request("kafka_append", plan="set brokers = 3; query.start -> kill(driver)"))
+    assert with_brokers(EnvironmentOptions(), "set brokers = 3").brokers == 3
+    assert with_brokers(EnvironmentOptions(brokers=2), "set brokers = 3").brokers == 2
