@@ -186,7 +186,7 @@ def keeps_state(job: Path) -> bool:
 def _lines(source: bytes | str, tree: ast.Module, filename: str) -> frozenset[int]:
     module = compile(source, filename, "exec", dont_inherit=True)
     starts = {
-        (node.name, _first_line(node)): node.body[0].lineno for node in ast.walk(tree) if isinstance(node, Function)
+        (node.name, _first_line(node)): _begin_of_code(node) for node in ast.walk(tree) if isinstance(node, Function)
     }
     return frozenset(
         line
@@ -194,6 +194,12 @@ def _lines(source: bytes | str, tree: ast.Module, filename: str) -> frozenset[in
         for _, _, line in code.co_lines()
         if line is not None and line >= starts.get((code.co_name, code.co_firstlineno), 1)
     )
+
+
+def _begin_of_code(function: Function) -> int:
+    """One that has nothing but its docstring returns at the line of its ``def``."""
+    bare = len(function.body) == 1 and ast.get_docstring(function, clean=False) is not None
+    return function.lineno if bare else function.body[0].lineno
 
 
 def _first_line(function: Function) -> int:

@@ -11,7 +11,7 @@ from onceproof.harness.certification.points import Question, Space
 from onceproof.harness.certification.space import names_plans, select, space_of
 from onceproof.harness.cli import execute
 from onceproof.harness.jobs import find_job
-from onceproof.harness.session import EnvironmentOptions, resolve_plan
+from onceproof.harness.session import EnvironmentOptions, resolve_plan, with_brokers
 from onceproof.harness.sinks import find_sink
 
 from onceproof.documents import DocumentError
@@ -24,7 +24,8 @@ FAILURES = known_failures()
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
 def test_each_plan_can_be_had_by_both_of_its_sinks(failure: KnownFailure) -> None:
     for sink in (failure.catches.sink, failure.withstands.sink):
-        resolve_plan(failure.plan, find_job(None), find_sink(sink), EnvironmentOptions())
+        options = with_brokers(EnvironmentOptions(), failure.plan)
+        resolve_plan(failure.plan, find_job(None), find_sink(sink), options)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
