@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
-from .actions._brokers import BY_NUMBER
+from .actions._brokers import BY_NUMBER, GROUP_COORDINATOR
 from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
     ALWAYS_REPORTED,
@@ -545,12 +545,20 @@ def _check_broker(planned: _PlannedAction) -> None:
     if which in BY_NUMBER[planned.brokers :]:
         there = f"there is no {which}: --brokers is {planned.brokers} here"
         raise planned.error(there, "arguments", "which")
+    if which == GROUP_COORDINATOR and not (planned.phase and _names_group(planned.phase)):
+        naming = [phase.name for phase, _ in phases_of(planned.shape) if _names_group(phase)]
+        known = f"valid: {', '.join(naming)}" if naming else f"{_sink(planned.shape)} has none"
+        raise planned.error(f"{which} needs a point that names a group: {known}", "arguments", "which")
     if which or planned.spec.follows or (planned.phase and planned.phase.where == "broker"):
         return
     valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "broker"]
     names = f"valid: {', '.join(valid)}" if valid else f"{_sink(planned.shape)} has none"
     wanted = f"{planned.text} needs which=, or a point that stops a broker"
     raise planned.error(f"{wanted}: {names}", "target")
+
+
+def _names_group(phase: Phase) -> bool:
+    return any(selector.name == "group" for selector in phase.selectors)
 
 
 def _check_server(planned: _PlannedAction) -> None:

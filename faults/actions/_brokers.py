@@ -6,7 +6,8 @@ from ...plans import Action
 from ..declarations import Parameter
 
 BY_NUMBER = ("broker1", "broker2", "broker3")
-BY_ROLE = ("controller", "coordinator", "leader")
+GROUP_COORDINATOR = "group_coordinator"
+BY_ROLE = ("controller", "coordinator", GROUP_COORDINATOR, "leader")
 ALL = "all"
 
 
@@ -17,7 +18,8 @@ def which_broker(*further: str) -> Parameter:
         "which",
         "text",
         f"a broker by its number (broker1), or by what it is just then: controller, coordinator of the transaction of "
-        f"the point or of an open one, leader of the source's first partition{more} (default the parked one)",
+        f"the point or of an open one, group_coordinator of the group of the point, leader of the partition of the "
+        f"point or of the source's first one{more} (default the parked one)",
         choices=(*BY_NUMBER, *BY_ROLE, *further),
         targets=("broker",),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...assertions import Open
 from ..environments.base import EffectError, Environment
-from ..kafka_cluster import controller
+from ..kafka_cluster import controller, group_coordinator
 from ..kafka_topics import partition_leader
 from ..kafka_transactions import transaction_coordinator
 
@@ -32,7 +32,10 @@ class Brokers:
             case "controller":
                 return [controller(self._bootstrap)]
             case "leader":
-                return [partition_leader(self._bootstrap, self.source, 0)]
+                topic, partition = str(point.get("topic", self.source)), int(point.get("kafka_partition", 0))
+                return [partition_leader(self._bootstrap, topic, partition)]
+            case "group_coordinator":
+                return [group_coordinator(self._bootstrap, str(point["group"]))]
             case "coordinator":
                 return [self._coordinator(point)]
         number = int(which.removeprefix("broker"))

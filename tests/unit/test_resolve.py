@@ -177,6 +177,13 @@ def test_a_plan_is_refused_at_its_partition_wherever_that_stands() -> None:
     assert (error.line, error.column) == (2, 41)
 
 
+def test_the_coordinator_of_a_group_is_that_of_the_points_group() -> None:
+    kafka = SinkShape(foreach_batch=True, services=frozenset({"kafka"}))
+    assert resolved("group.commit:before -> kill(broker, which=group_coordinator)", kafka)
+    message = refusal("sink.write:before -> kill(broker, which=group_coordinator)", kafka).message
+    assert "group_coordinator needs a point that names a group: valid: group.commit" in message
+
+
 def test_a_partition_acts_where_a_kill_does() -> None:
     text = "task.run:before -> partition(executor, for=1s)"
     assert "needs --master standalone" in refusal(text, PYTHON, network=True).message

@@ -1,17 +1,37 @@
-"""What a plan sets besides its faults is there in its trial, and as before afterwards."""
+"""What a plan sets, of brokers or else, is there in its trial and as before afterwards; and which broker it means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
+from onceproof.harness.environments.base import Addresses, Environment
 from onceproof.harness.environments.local import LocalOptions, open_local
 from onceproof.harness.errors import UsageError
 from onceproof.harness.kafka_settings import set_brokers
+from onceproof.harness.kafka_topics import create_topics, partition_leader
 from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
+from onceproof.harness.trial.brokers import Brokers
 from trials import described, landed
+
+
+@dataclass
+class Addressed:
+    """As much of an environment as finding a broker takes."""
+
+    bootstrap: str
+
+    def addresses(self, side: str) -> Addresses:
+        return Addresses(kafka=self.bootstrap)
+
+    def brokers(self) -> list[int]:
+        return [1, 2]
+
 
 VERIFICATION = "transaction.partition.verification.enable"
 IN_SYNC = "min.insync.replicas"
@@ -54,6 +74,22 @@ def test_all_brokers_have_a_property_until_it_is_set_back(brokers: str, name: st
 def test_a_property_that_cannot_be_set_is_one_clear_error(brokers: str, name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         set_brokers(brokers, {name: "1"})
+
+
+def test_a_broker_is_found_by_what_it_is_to_the_point(brokers: str) -> None:
+    create_topics(brokers, {"led": 3})
+    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "first"})
+    consumer.commit(offsets=[TopicPartition("led", 0, 1)], asynchronous=False)  # the log of groups is made now
+    consumer.close()
+    found = Brokers(cast(Environment, Addressed(brokers)), "led", list)
+    leaders = [partition_leader(brokers, "led", number) for number in range(3)]
+    points = [{"topic": "led", "kafka_partition": number} for number in range(3)]
+    assert [found.find("leader", point) for point in points] == [[leader] for leader in leaders]
+    assert set(leaders) == {1, 2}
+    for group in ("0", "1", "2"):  # whose hashes are 48, 49 and 50
+        partition = ord(group) % 3
+        keeps = partition_leader(brokers, "__consumer_offsets", partition)
+        assert found.find("group_coordinator", {"group": group}) == [keeps]
 
 
 def test_a_trial_has_what_its_plan_sets(session: Session) -> None:
