@@ -68,7 +68,8 @@ class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
     are found. ``kinds``: examples of its requests, for the documentation. ``unsteady``: kinds of which clients send
     more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
-    what answers them; ``refusable``: those for which an answer with one of ``errors`` can be made up."""
+    what answers them; ``refusable``: those for which an answer with one of ``errors`` can be made up. ``patience``:
+    seconds for which a client of it waits for an answer, unless it is told otherwise; 0 for as long as it takes."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
@@ -76,3 +77,4 @@ class Protocol:
     unanswered: frozenset[str] = frozenset()
     refusable: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    patience: float = 0.0

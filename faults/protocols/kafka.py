@@ -136,4 +136,5 @@ PROTOCOL = Protocol(
     unsteady=frozenset({"AddPartitionsToTxn", "Produce"}),
     refusable=tuple(ANSWERS),
     errors=tuple(ERRORS),
+    patience=60.0,  # librdkafka's socket.timeout.ms; the Java client's request.timeout.ms is 30 s
 )

@@ -18,7 +18,7 @@ WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not a
 
 BEYOND = (
     "a task that goes on after its driver, or beside another attempt of it",
-    "a request that its client gives up after more than ten seconds, and that its service carries out",
+    "a request that its client gives up after more than fifteen seconds (of Kafka: a minute), and that is carried out",
     "code that runs between two batches, or after the last one",
     "a write that the sink does not wait for, where neither requests nor files are seen",
     "a driver that is taken for dead while it works on a batch, and never goes on",

@@ -6,29 +6,82 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ...faults import Action, Fault, Plan, format_action
+from ...faults import Action, Fault, Plan, Point, format_action
+from ...faults.protocols import protocol_of
+from .effects import Effect
 from .points import CRASH, KILL, Question, SweepPoint, crash_in
-from .requests import first_of_each_kind
+from .requests import REQUESTS, first_of_each_kind
 from .roles import MIDDLE
-from .trace import Step, executed
+from .trace import Step, executed, reports
 
 TAKES = 11.0
-"""Seconds: more than clients are commonly told to wait (5, 10)."""
+"""Seconds that an answer takes: more than clients are commonly told to wait (5, 10)."""
+
+LONGEST = 20.0
+"""Seconds that a request takes at most: enough for a client that gives up after ten, asks again and goes on. Where a
+protocol's clients wait for longer by themselves, it is more than that."""
+
+GIVING_UP = 5.0
+"""Seconds from then until the next batch has come as far."""
 
 AWAY = 65.0
 """Seconds from the driver's death to its successor's start: more than a minute, for which markers are commonly kept."""
 
 
 def slow_requests(question: Question) -> Iterator[SweepPoint]:
-    """The first request of each kind, on its way out and on its way back, the roles in rotation. One that its client
-    has given up arrives all the same."""
+    """The first request of each kind, on its way out and on its way back, the roles in rotation.
+
+    One that its client has given up arrives all the same: on its way out it takes until the next batch is as far as its
+    own was, if the client goes on without it. So a commit that was asked for twice may be that of the next transaction
+    (KIP-890), and an old write may come after a new one. Behind such a commit the driver dies, too, before its own one.
+    """
     kinds = [places for places in first_of_each_kind(question) if places[0][1].answered]
-    delay = Action("delay", None, {"for": TAKES})
     for turn, (places, edge) in enumerate(product(kinds, ("before", "after"))):
-        role, effect = places[turn % len(places)]
+        followed = [place for place in places if in_the_next_batch(question, place[1], question.roles[place[0]])]
+        possible = followed if followed and edge == "before" else places
+        role, effect = possible[turn % len(possible)]
         batch = question.roles[role]
-        plan = Plan((Fault(effect.point(edge, batch), (delay,)),))
-        yield SweepPoint(Step(effect.phase, edge), format_action(delay), role, batch, plan, effect.shown)
+        overtaking = in_the_next_batch(question, effect, batch) if edge == "before" else None
+        if overtaking is None:
+            yield _point(effect, edge, role, batch, Action("delay", None, {"for": TAKES}))
+            continue
+        patience = protocol_of(str(effect.where["service"])).patience
+        delay = Action("delay", None, {"longest": max(LONGEST, patience + GIVING_UP)}, until=overtaking)
+        yield _point(effect, edge, role, batch, delay, ", until the next batch")
+        if _ends_both(question, effect, batch):
+            died = Fault(effect.point("before", batch + 1), (KILL,))
+            yield _point(effect, edge, role, batch, delay, ", until the next batch, whose driver dies", died)
+
+
+def _point(
+    effect: Effect, edge: str, role: str, batch: int, delay: Action, detail: str = "", then: Fault | None = None
+) -> SweepPoint:
+    """What is seen of a request that comes in the next batch may be seen there: it has a run of its own."""
+    plan = Plan((Fault(effect.point(edge, batch), (delay,)), *([then] if then else [])))
+    shown = delay.name if delay.until else format_action(delay)
+    here = Step(effect.phase, edge)
+    return SweepPoint(here, shown, role, batch, plan, effect.shown + detail, alone=delay.until is not None)
+
+
+def _ends_both(question: Question, effect: Effect, batch: int) -> bool:
+    """Whether both this batch and the next one ask for nothing else behind what they ask for so."""
+    last = [REQUESTS.of_batch(question.trace, one)[-1:] for one in (batch, batch + 1)]
+    return all(found and found[0].where == effect.where for found in last)
+
+
+def in_the_next_batch(question: Question, effect: Effect, batch: int) -> Point | None:
+    """Where the batch behind ``batch`` has come as far as that had when it asked for ``effect``: behind the last change
+    before it that both ask for, else where it is handed over. None if no batch follows."""
+    following = {one.where["kind"]: one for one in REQUESTS.of_batch(question.trace, batch + 1)}
+    if not reports(question.trace, batch + 1):
+        return None
+    own = list(REQUESTS.of_batch(question.trace, batch))
+    addresses = [one.address for one in own]
+    earlier = own[: addresses.index(effect.address)] if effect.address in addresses else []
+    common = [one for one in earlier if one.answered and one.where["kind"] in following]
+    if not common:
+        return Point("sink.write", "before", {"batch": batch + 1})
+    return Point(effect.phase, "after", {**common[-1].where, "batch": batch + 1}, 1)
 
 
 def late_recovery(question: Question) -> Iterator[SweepPoint]:

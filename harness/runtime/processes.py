@@ -30,7 +30,8 @@ class Survivor(Exception):
 @dataclass(frozen=True)
 class Process:
     """One row of the process table. ``started`` is in clock ticks since the machine's boot: with the pid it names a
-    process for good, where the pid alone may be used again. ``used`` is its processor time so far, in seconds."""
+    process for good, where the pid alone may be used again. ``used`` is its processor time so far, in seconds;
+    ``threads`` are those that have not ended."""
 
     pid: int
     parent: int
@@ -38,11 +39,13 @@ class Process:
     started: int
     name: str
     used: float = field(default=0.0, compare=False)
+    threads: int = field(default=1, compare=False)
 
     @property
     def alive(self) -> bool:
-        """A zombie is dead: it runs no instruction any more."""
-        return self.state not in DEAD
+        """A zombie is dead: it runs no instruction any more. Not if that is its first thread alone: of a JVM that was
+        killed the others take up to a tenth of a second, and until the last one has ended its connections are open."""
+        return self.state not in DEAD or self.threads > 1
 
     @property
     def identity(self) -> str:
@@ -56,17 +59,37 @@ Table = Mapping[int, Process]
 Selection = Callable[[Table], Collection[Process]]
 
 
-def look(pid: int) -> Process | None:
-    """The process with this pid, or None. Format of /proc/PID/stat: proc(5)."""
+def look(pid: int, place: str = "") -> Process | None:
+    """The process with this pid, or the thread at a place in /proc, or None. Format of /proc/PID/stat: proc(5)."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        with open(f"{place or f'/proc/{pid}'}/stat", encoding="utf-8", errors="replace") as file:
             text = file.read()
     except OSError:
         return None
     name = text[text.index("(") + 1 : text.rindex(")")]
     fields = text[text.rindex(")") + 2 :].split()
     used = (int(fields[11]) + int(fields[12])) / TICKS
-    return Process(pid=pid, parent=int(fields[1]), state=fields[0], started=int(fields[19]), name=name, used=used)
+    return Process(
+        pid=pid,
+        parent=int(fields[1]),
+        state=fields[0],
+        started=int(fields[19]),
+        name=name,
+        used=used,
+        threads=int(fields[17]),
+    )
+
+
+def is_stopped(process: Process) -> bool:
+    """Whether none of its threads goes on. A first thread that has ended says nothing of the others."""
+    if process.state not in DEAD:
+        return process.state in STOPPED
+    tasks = f"/proc/{process.pid}/task"
+    try:
+        threads = [look(int(entry), f"{tasks}/{entry}") for entry in os.listdir(tasks)]
+    except OSError:
+        return True
+    return all(thread is None or thread.state in STOPPED | DEAD for thread in threads)
 
 
 def table() -> dict[int, Process]:
@@ -145,7 +168,7 @@ def freeze(select: Selection, deadline_seconds: float = 3.0) -> list[Process]:
             if row.identity not in frozen:
                 frozen[row.identity] = row
                 send(row, signal.SIGSTOP)
-        moving = [row for row in found if row.state not in STOPPED]
+        moving = [row for row in found if not is_stopped(row)]
         if not moving:
             return list(frozen.values())
         if time.monotonic() > deadline:
@@ -184,5 +207,5 @@ def _shows(process: Process, effect: Effect) -> bool:
     if row is None or row.identity != process.identity or not row.alive:
         return effect != "running"
     if effect == "running":
-        return row.state not in STOPPED
-    return effect == "stopped" and row.state in STOPPED
+        return not is_stopped(row)
+    return effect == "stopped" and is_stopped(row)

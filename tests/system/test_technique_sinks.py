@@ -74,6 +74,9 @@ BROKEN = {
     "masked_collects_shown": "sink.write:after[batch=1] -> kill(driver)",
     "marker_of_an_aborted": "line[{producer.commit_transaction()}][batch=1] -> kill(driver)",
     "fenced_taken_for_committed": "line[{committed=True}][batch=1]#2 -> kill(driver)",
+    "keeps_its_producer": "request:before[service=kafka, kind=EndTxn, batch=1]#1 "
+    "-> delay(longest=1m) until request:after[service=kafka, kind=Produce, batch=2]#1; "
+    "request:before[service=kafka, kind=EndTxn, batch=2]#1 -> kill(driver)",
     "recorded_before_sent": "line[{send(target, json.loads}][batch=1] -> kill(driver)",
     "moved_by_tasks": "sink.commit:before[batch=1] -> kill(driver)",
     "promotes_what_it_finds": "sink.commit:before[batch=1] -> kill(driver)",

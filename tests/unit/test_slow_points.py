@@ -27,12 +27,35 @@ def points(trace: list[dict[str, Any]], **more: Any) -> list[SweepPoint]:
 TRACE = batch(0, "HSET", "HSET", "EXEC") + batch(1, "HSET", "EXEC")
 
 
+def slow(trace: list[dict[str, Any]]) -> list[SweepPoint]:
+    return [one for one in points(trace) if one.action == "delay(11s)" or "until the next batch" in one.detail]
+
+
 def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_back() -> None:
-    assert [one.text for one in points(TRACE) if one.action == "delay(11s)"] == [
-        "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(11s)",
+    found = slow(TRACE)
+    assert [one.text for one in found] == [
+        "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(longest=20s) until sink.write:before[batch=1]",
         "request:after[service=redis, kind=HSET, batch=1]#1 -> delay(11s)",
-        "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(11s)",
+        "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(longest=20s) "
+        "until request:after[service=redis, kind=HSET, batch=1]#1",
+        "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(longest=20s) "
+        "until request:after[service=redis, kind=HSET, batch=1]#1; "
+        "request:before[service=redis, kind=EXEC, batch=1]#1 -> kill(driver)",
         "request:after[service=redis, kind=EXEC, batch=1]#1 -> delay(11s)",
+    ]
+    assert [one.alone for one in found] == [True, False, True, True, False], "what it does is seen in another batch"
+
+
+def test_the_last_batch_has_none_that_its_request_could_be_late_for() -> None:
+    (text, *_) = [one.text for one in slow(batch(1, "EXEC"))]
+    assert text == "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(11s)"
+
+
+def test_a_request_is_late_for_as_long_as_its_client_waits_by_itself() -> None:
+    trace = [{**event, "service": "kafka"} for event in batch(0, "Produce", "EndTxn") + batch(1, "Produce", "EndTxn")]
+    assert [one.text for one in slow(trace) if "EndTxn" in one.text and one.alone and "kill" not in one.text] == [
+        "request:before[service=kafka, kind=EndTxn, batch=0]#1 -> delay(longest=65s) "
+        "until request:after[service=kafka, kind=Produce, batch=1]#1"
     ]
 
 

@@ -1,0 +1,54 @@
+"""Processes as /proc has them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from onceproof.harness.runtime import processes
+
+FIRST_THREAD_ENDS = """
+import ctypes, socket, sys, threading
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+threading.Thread(target=threading.Event().wait).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@contextmanager
+def killed(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """At the end of the block, whatever comes."""
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(20)
+
+
+def state_of(pid: int) -> str:
+    row = processes.look(pid)
+    assert row is not None
+    return row.state
+
+
+def test_a_process_lives_until_its_last_thread_has_ended() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        with killed(subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS, port])) as process:
+            connection, _ = server.accept()
+            identity, end = processes.identity(process.pid), time.monotonic() + 20
+            while state_of(process.pid) != "Z":
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            assert processes.lives(identity), "its connection is open"
+            [ended] = processes.end(lambda rows: [row for row in rows.values() if row.pid == process.pid])
+            assert ended.identity == identity
+            assert not processes.lives(identity)
+            assert connection.recv(1) == b""
+            assert process.wait(20) == -signal.SIGKILL
+            connection.close()
