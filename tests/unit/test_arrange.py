@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from onceproof.faults import Rendezvous
+from onceproof.faults import Plan, Rendezvous
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.errors import ObservationError
 from onceproof.harness.jobs import find_job
@@ -76,7 +76,7 @@ def begun(brokers: Brokers, tmp_path: Path) -> Iterator[trial._Trial]:
     plan = SimpleNamespace(proxied=frozenset())
     workload = SimpleNamespace(partitions=3)
     spec: Any = SimpleNamespace(
-        sink=SINK, job=find_job(), resolved=plan, workload=workload, keep=False, own_services={}
+        sink=SINK, job=find_job(), plan=Plan(), resolved=plan, workload=workload, keep=False, own_services={}
     )
     environment: Any = Place(tmp_path)
     process: Any = None
