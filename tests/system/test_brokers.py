@@ -17,7 +17,7 @@ from onceproof.harness.kafka_settings import set_brokers
 from onceproof.harness.kafka_topics import create_topics, partition_leader
 from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
 from onceproof.harness.trial.brokers import Brokers
-from trials import described, landed
+from trials import described, landed, long
 
 
 @dataclass
@@ -55,7 +55,7 @@ def values(bootstrap: str, name: str) -> set[str]:
     return {answer[name].value for answer in answers}
 
 
-@pytest.mark.parametrize(("name", "own", "wanted"), [(VERIFICATION, "true", "false"), (IN_SYNC, "1", "2")])
+@pytest.mark.parametrize(("name", "own", "wanted"), [(VERIFICATION, "true", "false"), long(IN_SYNC, "1", "2")])
 def test_all_brokers_have_a_property_until_it_is_set_back(brokers: str, name: str, own: str, wanted: str) -> None:
     assert values(brokers, name) == {own}
     back = set_brokers(brokers, {name: wanted})

@@ -192,7 +192,7 @@ ALL_RESET = "request:after[kind=COMMIT, batch=1] -> reset"
         long("kafka_transactional", "sink.write:before[batch=1] -> bandwidth(rate=4096, for=5s)", None),
         long("kafka_transactional", "sink.commit:before[batch=1] -> timeout(for=4s)", None),
         long("postgres_ledger", "sink.write:before[batch=1] -> timeout(for=4s, service=postgres)", None),
-        ("postgres_ledger", CUT_IN_THE_MIDDLE, None),
+        long("postgres_ledger", CUT_IN_THE_MIDDLE, None),
         long("postgres_ledger", STILL_OPEN, None),
         long("postgres_ledger", ALL_RESET, None),
         long("postgres_append", ALL_RESET, "duplicated"),
