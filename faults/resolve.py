@@ -9,6 +9,7 @@ from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
 from .actions._brokers import BY_NUMBER, GROUP_COORDINATOR
+from .actions._links import service_of
 from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
     ALWAYS_REPORTED,
@@ -188,22 +189,17 @@ def _proxied(points: Iterable[Point], plan: Plan, shape: SinkShape, trace: bool)
     """The services that the plan's requests name, and what acts on connections, else all that the sink may use, as in a
     trace."""
     named = [point.where.get("service") for point in points if _is_request(point)]
-    named += [_impaired(fault, action) for fault in plan.faults for action in fault.actions if _goes_through(action)]
+    named += [
+        service_of(action, fault.at.where if isinstance(fault.at, Point) else {})
+        for fault in plan.faults
+        for action in fault.actions
+        if action_named(action.name).through_proxy
+    ]
     return shape.spoken_to if trace or None in named else frozenset(str(service) for service in named)
 
 
 def _is_request(at: Point | Moment) -> bool:
     return isinstance(at, Point) and phase_named(at.phase).where == "connection"
-
-
-def _goes_through(action: Action) -> bool:
-    return action_named(action.name).through_proxy
-
-
-def _impaired(fault: Fault, action: Action) -> Value | None:
-    """The service whose connections the action means; None for all."""
-    of_request = fault.at.where.get("service") if isinstance(fault.at, Point) else None
-    return action.arguments.get("service", of_request)
 
 
 def _needing_files(plan: Plan) -> list[tuple[int, int, str]]:

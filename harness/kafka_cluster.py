@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import ObservationError
-from .kafka_transactions import admin_client
+from .kafka_transactions import admin_client, named_coordinator
 
 
 def controller(bootstrap: str, timeout: float = 10.0) -> int:
@@ -17,13 +17,8 @@ def controller(bootstrap: str, timeout: float = 10.0) -> int:
 def group_coordinator(bootstrap: str, group: str, timeout: float = 10.0) -> int:
     """The broker that keeps the offsets of a consumer group. Raises ObservationError if there is none just then, or no
     broker answers within ``timeout`` seconds."""
-    from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
-
-    kind = CoordinatorType.GROUP.value
-    request = FindCoordinatorRequest(key=group, key_type=kind, coordinator_keys=[group])
     with admin_client(bootstrap, timeout) as admin:
-        answer = admin._manager.run(admin._manager.send, request)
-    found = answer.coordinators[0] if answer.coordinators else answer
-    if found.error_code != 0:
+        found = named_coordinator(admin, "GROUP", group)
+    if found is None:
         raise ObservationError(f"group {group} has no coordinator at the moment")
-    return int(found.node_id)
+    return found

@@ -89,19 +89,27 @@ def transaction_coordinator(bootstrap: str, transactional_id: str, timeout: floa
     A broker that is asked who the coordinator is may answer by what was true before. Raises ObservationError if no
     broker answers.
     """
-    from kafka.protocol.admin.transactions import DescribeTransactionsRequest
+    with admin_client(bootstrap, timeout) as admin:
+        found = named_coordinator(admin, "TRANSACTION", transactional_id)
+        return found if found is not None and _asked(admin, found, transactional_id) == 0 else None
+
+
+def named_coordinator(admin: Any, kind: str, key: str) -> int | None:
+    """The broker that any broker names as the coordinator of a GROUP or a TRANSACTION; None while there is none."""
     from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
-    kind = CoordinatorType.TRANSACTION.value
-    request = FindCoordinatorRequest(key=transactional_id, key_type=kind, coordinator_keys=[transactional_id])
-    with admin_client(bootstrap, timeout) as admin:
-        answer = admin._manager.run(admin._manager.send, request)
-        found = answer.coordinators[0] if answer.coordinators else answer
-        if found.error_code != 0:
-            return None
-        described = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-        states = admin._manager.run(admin._manager.send, described, found.node_id).transaction_states
-    return int(found.node_id) if states[0].error_code == 0 else None
+    request = FindCoordinatorRequest(key=key, key_type=CoordinatorType[kind].value, coordinator_keys=[key])
+    answer = admin._manager.run(admin._manager.send, request)
+    found = answer.coordinators[0] if answer.coordinators else answer
+    return int(found.node_id) if found.error_code == 0 else None
+
+
+def _asked(admin: Any, broker: int, transactional_id: str) -> int:
+    """The error code with which a broker answers for a transaction."""
+    from kafka.protocol.admin.transactions import DescribeTransactionsRequest
+
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    return int(admin._manager.run(admin._manager.send, request, broker).transaction_states[0].error_code)
 
 
 def coordinators_answer(bootstrap: str, leaders: Mapping[int, int], timeout: float = 10.0) -> bool:
@@ -110,16 +118,10 @@ def coordinators_answer(bootstrap: str, leaders: Mapping[int, int], timeout: flo
     One that has not, or does not know yet that it is the coordinator, says so when it is asked for a transaction.
     """
     from kafka.errors import NoError, TransactionalIdNotFoundError
-    from kafka.protocol.admin.transactions import DescribeTransactionsRequest
 
     knowing = (NoError.errno, TransactionalIdNotFoundError.errno)
     with admin_client(bootstrap, timeout) as admin:
-        for partition, leader in leaders.items():
-            request = DescribeTransactionsRequest(transactional_ids=[_id_of(partition, len(leaders))])
-            states = admin._manager.run(admin._manager.send, request, leader).transaction_states
-            if states[0].error_code not in knowing:
-                return False
-    return True
+        return all(_asked(admin, leader, _id_of(one, len(leaders))) in knowing for one, leader in leaders.items())
 
 
 def _id_of(partition: int, partitions: int) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ...plans import Action
+from collections.abc import Callable, Mapping
+
+from ...plans import Action, Value
+from ...requirements import Requirement
 from ..capabilities import Impairment, Scene
 from ..declarations import ActionSpec, Parameter
 
@@ -14,13 +17,35 @@ SERVICE = Parameter(
 FOR = Parameter("for", "duration", "how long it lasts", required=True)
 
 
-def service_of(action: Action, scene: Scene) -> str | None:
-    """The service that is meant; None for all."""
-    service = action.arguments.get("service", scene.point.get("service"))
+def service_of(action: Action, where: Mapping[str, Value]) -> str | None:
+    """The service that is meant, at a point that has this ``where``, or that was reported so; None for all."""
+    service = action.arguments.get("service", where.get("service"))
     return None if service is None else str(service)
 
 
-def impair(spec: ActionSpec, action: Action, scene: Scene, impairment: Impairment) -> str:
-    """Impair the connections that ``action`` means, for as long as it says."""
-    service, seconds = service_of(action, scene), spec.seconds(action, "for")
-    return scene.network.impair(service, impairment, seconds, by=scene.reference)
+def impairing(
+    name: str,
+    *,
+    meaning: str,
+    example: str,
+    impairment: Callable[[Action], Impairment],
+    arguments: tuple[Parameter, ...],
+    positional: str | None = None,
+) -> ActionSpec:
+    """The action that impairs connections so, for as long as it says."""
+
+    def act(action: Action, scene: Scene) -> str:
+        service, seconds = service_of(action, scene.point), float(action.arguments["for"])
+        return scene.network.impair(service, impairment(action), seconds, by=scene.reference)
+
+    return ActionSpec(
+        name=name,
+        meaning=meaning,
+        example=example,
+        act=act,
+        requires=(Requirement("impaired"),),
+        arguments=(*arguments, FOR, SERVICE),
+        positional=positional,
+        through_proxy=True,
+        self_inflicted=(None,),
+    )

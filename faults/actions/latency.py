@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from ...plans import Action
-from ...requirements import Requirement
-from ..capabilities import Impairment, Scene
-from ..declarations import ActionSpec, Parameter
-from ._links import FOR, SERVICE, impair
+from ..capabilities import Impairment
+from ..declarations import Parameter
+from ._links import impairing
 
-
-def act(action: Action, scene: Scene) -> str:
-    impairment = Impairment(latency=ACTION.seconds(action, "of"), jitter=ACTION.seconds(action, "jitter"))
-    return impair(ACTION, action, scene, impairment)
-
-
-ACTION = ActionSpec(
-    name="latency",
+ACTION = impairing(
+    "latency",
     meaning="what passes between the job and the services of its targets arrives later for a time, each way",
     example="sink.write:before[batch=1] -> latency(200ms, jitter=50ms, for=5s)",
-    act=act,
-    requires=(Requirement("impaired"),),
+    impairment=lambda action: Impairment(
+        latency=float(action.arguments["of"]), jitter=float(action.arguments.get("jitter", 0.0))
+    ),
     arguments=(
         Parameter("of", "duration", "how much later", required=True),
         Parameter("jitter", "duration", "give or take up to so much (default 0s)", default=0.0),
-        FOR,
-        SERVICE,
     ),
     positional="of",
-    through_proxy=True,
-    self_inflicted=(None,),
 )

@@ -10,7 +10,7 @@ from ._links import SERVICE, service_of
 
 
 def act(action: Action, scene: Scene) -> str:
-    return scene.network.reset(service_of(action, scene))
+    return scene.network.reset(service_of(action, scene.point))
 
 
 ACTION = ActionSpec(

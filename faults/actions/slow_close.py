@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from ...plans import Action
-from ...requirements import Requirement
-from ..capabilities import Impairment, Scene
-from ..declarations import ActionSpec, Parameter
-from ._links import FOR, SERVICE, impair
+from ..capabilities import Impairment
+from ..declarations import Parameter
+from ._links import impairing
 
-
-def act(action: Action, scene: Scene) -> str:
-    return impair(ACTION, action, scene, Impairment(linger=ACTION.seconds(action, "of")))
-
-
-ACTION = ActionSpec(
-    name="slow_close",
+ACTION = impairing(
+    "slow_close",
     meaning="for a time one side of a connection between the job and the services of its targets learns late that the "
     "other has closed it: what a dead driver had open stays open at the service",
     example="sink.write:before[batch=1] -> slow_close(5s, for=20s) then kill(driver)",
-    act=act,
-    requires=(Requirement("impaired"),),
-    arguments=(Parameter("of", "duration", "how much later", required=True), FOR, SERVICE),
+    impairment=lambda action: Impairment(linger=float(action.arguments["of"])),
+    arguments=(Parameter("of", "duration", "how much later", required=True),),
     positional="of",
-    through_proxy=True,
-    self_inflicted=(None,),
 )

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from ...plans import Action
-from ...requirements import Requirement
-from ..capabilities import Impairment, Scene
-from ..declarations import ActionSpec
-from ._links import FOR, SERVICE, impair
+from ..capabilities import Impairment
+from ._links import impairing
 
-
-def act(action: Action, scene: Scene) -> str:
-    return impair(ACTION, action, scene, Impairment(silent=True))
-
-
-ACTION = ActionSpec(
-    name="timeout",
+ACTION = impairing(
+    "timeout",
     meaning="nothing passes for a time between the job and the services of its targets; what was sent meanwhile is "
     "lost, and its connection is cut at the end",
     example="sink.write:before[batch=1] -> timeout(for=5s)",
-    act=act,
-    requires=(Requirement("impaired"),),
-    arguments=(FOR, SERVICE),
-    through_proxy=True,
-    self_inflicted=(None,),
+    impairment=lambda action: Impairment(silent=True),
+    arguments=(),
 )

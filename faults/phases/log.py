@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from ...plans import Edge
 from ..declarations import Phase
-from ..probes.rule import Rule, Spot
-from ._logs import APPEND, KAFKA_PARTITION, OF_USERS, PARTITION, TOPIC
+from ._logs import APPEND, KAFKA_PARTITION, OF_USERS, TOPIC, at_leader
 
 PHASES = (
     Phase(
@@ -35,32 +31,12 @@ PHASES = (
     ),
 )
 
-
-def _append(edge: Edge, at: Literal["ENTRY", "EXIT"]) -> Rule:
-    return Rule(
-        phase="log.append",
-        edge=edge,
-        side="broker",
-        spot=Spot(*APPEND, at),
-        when=f'$2.name().equals("CLIENT") && {OF_USERS}',
-        fields={"topic": "$0.topic()", "kafka_partition": "$0.topicPartition().partition()"},
-    )
-
-
-def _leader(edge: Edge, at: Literal["ENTRY", "EXIT"]) -> Rule:
-    return Rule(
-        phase="log.leader",
-        edge=edge,
-        side="broker",
-        spot=Spot(PARTITION, "makeLeader", at),
-        when=f"!$2 && {OF_USERS}",
-        fields={"topic": "$0.topic()", "kafka_partition": "$0.topicPartition().partition()"},
-    )
-
+_APPENDED = f'$2.name().equals("CLIENT") && {OF_USERS}'
+_LED = f"!$2 && {OF_USERS}"
 
 RULES = (
-    _append("before", "ENTRY"),
-    _append("after", "EXIT"),
-    _leader("before", "ENTRY"),
-    _leader("after", "EXIT"),
+    at_leader("log.append", "before", APPEND, _APPENDED),
+    at_leader("log.append", "after", APPEND, _APPENDED),
+    at_leader("log.leader", "before", "makeLeader", _LED),
+    at_leader("log.leader", "after", "makeLeader", _LED),
 )

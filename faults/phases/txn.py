@@ -10,12 +10,10 @@ answers for what it found, and finishes what is decided there.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ...plans import Edge
 from ..declarations import Parameter, Phase
 from ..probes.rule import Rule, Spot
-from ._logs import APPEND, KAFKA_PARTITION, OF_USERS, TOPIC
+from ._logs import APPEND, KAFKA_PARTITION, OF_USERS, TOPIC, at_leader
 from ._sweeps import BROKER
 
 TRANSACTIONAL_ID = Parameter("transactional_id", "text", "the producer's transactional.id")
@@ -89,25 +87,20 @@ _RECORDS = "org.apache.kafka.common.record.internal"
 _OF_COORDINATOR = f'$2.name().equals("COORDINATOR") && {OF_USERS}'
 
 
-def _marker(edge: Edge, at: Literal["ENTRY", "EXIT"]) -> Rule:
+def _marker(edge: Edge) -> Rule:
     """A marker is the only record of its batch."""
-    return Rule(
-        phase="txn.marker",
-        edge=edge,
-        side="broker",
-        spot=Spot(*APPEND, at),
+    return at_leader(
+        "txn.marker",
+        edge,
+        APPEND,
+        when="marker",
+        fields={"result": f"{_RECORDS}.ControlRecordType.parse(r.key()).name().toLowerCase()"},
         bind=(
             f"here:boolean = {_OF_COORDINATOR}",
             f"b:{_RECORDS}.MutableRecordBatch = (here ? $1.batches().iterator().next() : null)",
             "marker:boolean = (here && b.isControlBatch())",
             f"r:{_RECORDS}.Record = (marker ? b.iterator().next() : null)",
         ),
-        when="marker",
-        fields={
-            "result": f"{_RECORDS}.ControlRecordType.parse(r.key()).name().toLowerCase()",
-            "topic": "$0.topic()",
-            "kafka_partition": "$0.topicPartition().partition()",
-        },
     )
 
 
@@ -136,8 +129,8 @@ RULES = (
             "transactional_id": "$1.transactionalId()",
         },
     ),
-    _marker("before", "ENTRY"),
-    _marker("after", "EXIT"),
+    _marker("before"),
+    _marker("after"),
     Rule(
         phase="txn.load",
         edge="after",

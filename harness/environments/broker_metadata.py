@@ -59,20 +59,15 @@ def all_serve(bootstrap: str, brokers: Collection[int]) -> bool | NotYet:
         return metadata
     if len(metadata.brokers) < len(brokers):
         return NotYet(f"brokers {sorted(metadata.brokers)} of {sorted(brokers)}")
-    orphaned = [
-        f"{topic}-{number}"
-        for topic, partitions in metadata.topics.items()
-        for number, partition in partitions.partitions.items()
-        if partition.leader < 0
-    ]
+    partitions = {
+        f"{topic}-{number}": partition
+        for topic, of_topic in metadata.topics.items()
+        for number, partition in of_topic.partitions.items()
+    }
+    orphaned = [name for name, partition in partitions.items() if partition.leader < 0]
     if orphaned:
         return NotYet(f"{orphaned[0]} has no leader")
-    displaced = [
-        f"{topic}-{number}"
-        for topic, partitions in metadata.topics.items()
-        for number, partition in partitions.partitions.items()
-        if partition.leader != partition.replicas[0]
-    ]
+    displaced = [name for name, partition in partitions.items() if partition.leader != partition.replicas[0]]
     if displaced:
         _elect_preferred(bootstrap)
         return NotYet(f"{displaced[0]} is not led by the broker that is to lead it")

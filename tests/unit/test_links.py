@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from onceproof.faults.rendezvous import GO_ON
 from onceproof.harness.environments.base import Client, EffectError
 from onceproof.harness.proxies.proxy import Proxy
 from onceproof.harness.proxies.services import Proxies
+from onceproof.harness.runtime.waiting import wait_for
 from onceproof.harness.trial.connections import Connections
 
 from onceproof.plans import ActionReference
@@ -173,7 +174,7 @@ def test_what_a_dead_client_had_sent_into_a_slow_network_still_arrives_before_th
     with wired.proxy.attached(lambda message: GO_ON, "token"):
         wired.connections.impair("redis", Impairment(latency=LONG), LONG, BY)
         wired.client.sendall(b"SET a 1\r\n")
-        wait_until(lambda: wired.proxy.links.in_force[0].affected == 1)
+        wait_for(lambda: wired.proxy.links.in_force[0].affected == 1, SECONDS, "the request to be kept")
         wired.client.close()
         wired.restored()
     assert bytes(wired.echo.got) == b"SET a 1\r\n"
@@ -190,10 +191,3 @@ def test_nothing_is_impaired_behind_the_end_of_the_job_or_where_no_proxy_is(wire
     wired.connections.settle(SECONDS)
     with pytest.raises(EffectError, match="the job has ended"):
         wired.connections.impair("redis", Impairment(latency=1.0), LONG, BY)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        threading.Event().wait(0.01)

@@ -6,11 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from onceproof.harness.runtime import processes
+from onceproof.harness.runtime.waiting import wait_for
 
 FIRST_THREAD_ENDS = """
 import ctypes, socket, sys, threading
@@ -41,10 +41,8 @@ def test_a_process_lives_until_its_last_thread_has_ended() -> None:
         port = str(server.getsockname()[1])
         with killed(subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS, port])) as process:
             connection, _ = server.accept()
-            identity, end = processes.identity(process.pid), time.monotonic() + 20
-            while state_of(process.pid) != "Z":
-                assert time.monotonic() < end
-                time.sleep(0.01)
+            identity = processes.identity(process.pid)
+            wait_for(lambda: state_of(process.pid) == "Z", 20, "the first thread's end")
             assert processes.lives(identity), "its connection is open"
             [ended] = processes.end(lambda rows: [row for row in rows.values() if row.pid == process.pid])
             assert ended.identity == identity
