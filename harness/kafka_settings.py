@@ -32,12 +32,12 @@ def set_brokers(bootstrap: str, wanted: Mapping[str, str], timeout: float = SECO
             near = get_close_matches(name, known, 1)
             meant = f": did you mean {near[0]}?" if near else ""
             raise UsageError(f"set {BROKER}{name}: brokers have no such property{meant}")
-    _alter(bootstrap, {name: (SET, value) for name, value in wanted.items()}, timeout)
-    _await(bootstrap, {broker: dict(wanted) for broker in before}, timeout)
+    to_wanted = {name: (SET, value) for name, value in wanted.items()}
+    _change(bootstrap, to_wanted, {broker: dict(wanted) for broker in before}, timeout)
 
     def back() -> None:
-        _alter(bootstrap, {name: _back(value) for name, value in next(iter(before.values())).items()}, timeout)
-        _await(bootstrap, before, timeout)
+        changes = {name: _back(value) for name, value in next(iter(before.values())).items()}
+        _change(bootstrap, changes, before, timeout)
 
     return back
 
@@ -47,28 +47,33 @@ def _back(value: str | None) -> tuple[int, str | None]:
     return (DELETE, None) if value is None else (SET, value)
 
 
-def _alter(bootstrap: str, changes: Mapping[str, tuple[int, str | None]], timeout: float) -> None:
+def _change(
+    bootstrap: str,
+    changes: Mapping[str, tuple[int, str | None]],
+    wanted: Mapping[int, Mapping[str, str | None]],
+    timeout: float,
+) -> None:
+    """Returns once each broker says that it has these values."""
+    with admin_client(bootstrap, timeout) as admin:
+        _alter(admin, changes)
+
+        def there() -> bool:
+            return all(_described(admin, broker, list(values)) == values for broker, values in wanted.items())
+
+        try:
+            wait_for(there, timeout, "the brokers to take over what the plan sets", poll=0.1)
+        except WaitTimeout as error:
+            raise ObservationError(f"brokers at {bootstrap}: {error}") from error
+
+
+def _alter(admin: Any, changes: Mapping[str, tuple[int, str | None]]) -> None:
     from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
     entries = [(name, operation, value) for name, (operation, value) in changes.items()]
-    with admin_client(bootstrap, timeout) as admin:
-        request = IncrementalAlterConfigsRequest(resources=[(BROKERS, "", entries)], validate_only=False)
-        [answer] = admin._manager.run(admin._manager.send, request).responses
+    request = IncrementalAlterConfigsRequest(resources=[(BROKERS, "", entries)], validate_only=False)
+    [answer] = admin._manager.run(admin._manager.send, request).responses
     if answer.error_code:
         raise UsageError(f"set {BROKER}{' and '.join(changes)}: brokers refuse it: {answer.error_message}")
-
-
-def _await(bootstrap: str, wanted: Mapping[int, Mapping[str, str | None]], timeout: float) -> None:
-    """Until each broker says that it has these values."""
-
-    def there() -> bool:
-        with admin_client(bootstrap, timeout) as admin:
-            return all(_described(admin, broker, list(values)) == values for broker, values in wanted.items())
-
-    try:
-        wait_for(there, timeout, "the brokers to take over what the plan sets", poll=0.1)
-    except WaitTimeout as error:
-        raise ObservationError(f"brokers at {bootstrap}: {error}") from error
 
 
 def _ids(admin: Any) -> list[int]:
