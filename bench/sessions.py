@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from onceproof.harness.releases import with_release
-from onceproof.harness.session import EnvironmentOptions, Session
+from onceproof.harness.session import EnvironmentOptions, Session, with_brokers
 
 
 class Sessions:
-    """One for each release that sinks want."""
+    """One for each release, and number of brokers, that sinks want."""
 
     def __init__(self, stack: ExitStack, options: EnvironmentOptions) -> None:
         self._stack = stack
@@ -19,7 +19,8 @@ class Sessions:
         self._open: dict[EnvironmentOptions, Session] = {}
 
     def of(self, sink: Path) -> Session:
-        options = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
+        released = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
+        options = with_brokers(released, "", sink)
         if options not in self._open:
             self._open[options] = self._stack.enter_context(Session(options))
         return self._open[options]

@@ -6,8 +6,7 @@ effect returns what was done in a few words once it is confirmed, and raises if 
 
 ``target`` is ``driver``, ``executor``, ``worker``, ``node``, ``broker``, or the service whose server is meant
 (``postgres``, ``redis``). ``point`` is the report at which a thread is stopped; it is empty at a moment (``at(3s)``),
-where nothing is stopped. ``which`` broker is meant, if not the parked one: ``broker1`` to ``broker3``, ``controller``,
-``coordinator``, ``leader``, or ``all`` of them.
+where nothing is stopped. ``which`` broker is meant, if not the parked one.
 """
 
 from __future__ import annotations
@@ -26,11 +25,24 @@ class InjectionError(Exception):
     """An action could not be carried out: the trial is inconclusive."""
 
 
+@dataclass(frozen=True)
+class Which:
+    """A broker, or some, by number (``broker1`` to ``broker3``) or by what they are just then: ``controller``,
+    ``coordinator``, ``group_coordinator``, ``leader``, ``followers``, or ``all``. ``of``: the transactional id, group
+    or ``TOPIC-PARTITION`` to which they are that; None for what the point names."""
+
+    role: str
+    of: str | None = None
+
+    def __str__(self) -> str:
+        return self.role if self.of is None else f"{self.role}({self.of})"
+
+
 class Machines(Protocol):
     """Processes, and the machines on which they run. What ends is started again by its supervisor ``restart_after``
     seconds after its death."""
 
-    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: str | None = None) -> str:
+    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | None = None) -> str:
         """SIGKILL; returns when the death is confirmed."""
 
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
@@ -44,7 +56,7 @@ class Machines(Protocol):
         ``seconds`` is killed."""
 
     def pause(
-        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: str | None = None
+        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: Which | None = None
     ) -> str:
         """SIGSTOP, by this action of the plan. With ``replace`` the cluster takes the process for dead and starts
         another one in its place."""
@@ -75,7 +87,7 @@ class Network(Protocol):
     """The network between machines, and the job's connections to the services of its targets, which pass a proxy.
     ``service`` None: those to all of them."""
 
-    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None) -> str:
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | None = None) -> str:
         """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
 
         Returns once nothing passes; after ``seconds`` the network is healed without being asked.

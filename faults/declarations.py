@@ -70,7 +70,8 @@ class Parameter:
     """A selector of a phase (``batch=1``) or an argument of an action (``after=2s``).
 
     ``kind`` says how its value is written: a whole number of at least ``minimum``, text (bare or quoted; one of
-    ``choices`` if there are any, and as a whole what the regular expression ``pattern`` says), a duration (``300ms``,
+    ``choices`` if there are any, those of ``named`` also with a name in parentheses, of which it says what that is; and
+    as a whole what the regular expression ``pattern`` says), a duration (``300ms``,
     ``2s``, ``1.5s``, ``2m``; in seconds as a float once read), the dotted name of a Python class, or ``true`` or
     ``false``. ``default`` holds where it is left out. An argument may be given only where a thread of ``stopped_in`` is
     stopped; ``elsewhere`` ends the sentence that refuses it ("..., where ..."). ``choices_in`` has all the values that
@@ -84,6 +85,7 @@ class Parameter:
     meaning: str
     minimum: int = 0
     choices: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict, hash=False)
     required: bool = False
     default: Value | None = None
     stopped_in: tuple[ProcessKind, ...] = EVERYWHERE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
-from .actions._brokers import BY_NUMBER, GROUP_COORDINATOR
+from .actions._brokers import BY_NUMBER, FOLLOWERS, GROUP_COORDINATOR, chosen
 from .actions._links import service_of
 from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
@@ -537,14 +537,19 @@ def _check_executor(planned: _PlannedAction) -> None:
 
 def _check_broker(planned: _PlannedAction) -> None:
     """There may be several brokers: the one that is parked is meant, or one that is named."""
-    which = str(planned.action.arguments.get("which", ""))
-    if which in BY_NUMBER[planned.brokers :]:
+    which = chosen(planned.action)
+    role, of = (None, None) if which is None else (which.role, which.of)
+    if role in BY_NUMBER[planned.brokers :]:
         there = f"there is no {which}: --brokers is {planned.brokers} here"
         raise planned.error(there, "arguments", "which")
-    if which == GROUP_COORDINATOR and not (planned.phase and _names_group(planned.phase)):
+    if role == FOLLOWERS and planned.brokers == 1:
+        there = f"which={role} needs more than one broker: --brokers is 1 here"
+        raise planned.error(there, "arguments", "which")
+    if role == GROUP_COORDINATOR and of is None and not (planned.phase and _names_group(planned.phase)):
         naming = [phase.name for phase, _ in phases_of(planned.shape) if _names_group(phase)]
         known = f"valid: {', '.join(naming)}" if naming else f"{_sink(planned.shape)} has none"
-        raise planned.error(f"{which} needs a point that names a group: {known}", "arguments", "which")
+        message = f"{which} needs a point that names a group, or its name ({role}(NAME)): {known}"
+        raise planned.error(message, "arguments", "which")
     if which or planned.spec.follows or (planned.phase and planned.phase.where == "broker"):
         return
     valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "broker"]

@@ -16,6 +16,8 @@ LONGEST = 24 * 60 * 60.0
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
 _FACTORS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60)}
+_NAMED = re.compile(r"(\w+)\((.*)\)")
+_PARTITION = re.compile(r".+-[0-9]{1,9}")
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _BARE_PLACE = re.compile(r"[\w.\-/$]+")
 
@@ -78,11 +80,24 @@ def _text(parameter: Parameter, text: str) -> str:
 
 
 def _choice(parameter: Parameter, text: str) -> str:
+    if found := _NAMED.fullmatch(text):
+        return f"{_named(parameter, found[1].lower(), found[2])}({found[2]})"
     if text.lower() not in parameter.choices:
         raise ValueError(
             f"{parameter.name} is {listed(parameter.choices)}, not {text}: {nearest(text, parameter.choices)}"
         )
     return text.lower()
+
+
+def _named(parameter: Parameter, choice: str, name: str) -> str:
+    """The choice, if it may have this name in parentheses behind it."""
+    if choice not in parameter.named:
+        known = listed(f"{one}({what})" for one, what in parameter.named.items())
+        raise ValueError(f"{parameter.name} is no {choice}({name}): with a name it is {known or 'nothing'}")
+    wanted = parameter.named[choice]
+    if not name or (wanted == "TOPIC-PARTITION" and not _PARTITION.fullmatch(name)):
+        raise ValueError(f"{choice}(...) takes {wanted}{', such as events-0' if '-' in wanted else ''}, not {name!r}")
+    return choice
 
 
 def print_value(value: Value) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import (
@@ -57,7 +58,7 @@ def create_topics(
     bootstrap: str, topics: Mapping[str, int], replication: int = BROKERS_OWN, timeout: float = 30.0
 ) -> None:
     """Create topics (name -> number of partitions) and return once each partition has a leader."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin = _admin(bootstrap)
     until = time.monotonic() + timeout
     new = [NewTopic(name, partitions, replication) for name, partitions in topics.items()]
     for name, future in admin.create_topics(new, request_timeout=timeout).items():
@@ -68,16 +69,27 @@ def create_topics(
 
 def partition_leader(bootstrap: str, topic: str, partition: int, timeout: float = 10.0) -> int:
     """The id of the broker that leads a partition."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    found = _metadata(admin, topic, time.monotonic() + timeout).get(partition)
+    found = _partition(bootstrap, topic, partition, timeout)
     if found is None or found.leader < 0:
         raise ObservationError(f"topic {topic} partition {partition} has no leader")
     return int(found.leader)
 
 
+def partition_copies(bootstrap: str, topic: str, partition: int, timeout: float = 10.0) -> list[int]:
+    """The ids of the brokers that have a copy of a partition; none if there is no such partition."""
+    found = _partition(bootstrap, topic, partition, timeout)
+    return [] if found is None else sorted(found.replicas)
+
+
+def topics_like(bootstrap: str, pattern: str, prefix: str, timeout: float = 10.0) -> list[str]:
+    """The names of topics that begin with ``prefix`` and are as ``pattern`` says, which may have wildcards."""
+    names = _topics(bootstrap, timeout)
+    return sorted(name for name in names if name.startswith(prefix) and fnmatchcase(name, pattern))
+
+
 def delete_topics(bootstrap: str, topics: Collection[str], timeout: float = 5.0) -> None:
     """Delete topics with their records. No error for one that is gone."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin = _admin(bootstrap)
     until = time.monotonic() + timeout
     for name, future in admin.delete_topics(list(topics), request_timeout=timeout).items():
         try:
@@ -91,7 +103,7 @@ def end_offsets(
     bootstrap: str, topic: str, isolation: Isolation = "read_committed", timeout: float = 10.0
 ) -> dict[int, int]:
     """The end of each partition: the last stable offset (read_committed) or the high watermark."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin = _admin(bootstrap)
     return _settled_ends(admin, topic, isolation, time.monotonic() + timeout)
 
 
@@ -119,7 +131,7 @@ def _end_offsets(admin: AdminClient, topic: str, isolation: IsolationLevel, unti
 
 def unstable_partitions(bootstrap: str, topic: str, timeout: float = 10.0) -> dict[int, tuple[int, int]]:
     """``{partition: (last stable offset, high watermark)}`` where they differ: an open transaction holds readers up."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin = _admin(bootstrap)
     until = time.monotonic() + timeout
     ends = _settled_ends(admin, topic, "read_uncommitted", until)
     stable_ends = _settled_ends(admin, topic, "read_committed", until)
@@ -220,14 +232,43 @@ def _led(admin: AdminClient, topic: str, until: float) -> int:
     return sum(partition.leader >= 0 and partition.error is None for partition in partitions)
 
 
-def _metadata(admin: AdminClient, topic: str, until: float) -> dict[int, Any]:
-    """The topic's partitions, none if it is unknown. All topics are asked for: to ask for one by name creates it, where
-    the broker's ``auto.create.topics.enable`` is left at its default."""
+def _topics(bootstrap: str, timeout: float) -> Mapping[str, Any]:
+    """All topics by name, as the first broker says that answers: others may be stopped."""
+    servers = bootstrap.split(",")
+    pool = ThreadPoolExecutor(len(servers))
     try:
-        topics = admin.list_topics(timeout=_left(until)).topics
-    except KafkaException as error:
-        raise ObservationError(f"topic {topic}: no metadata: {error.args[0].str()}") from error
+        asked = [pool.submit(_listed, _admin(server), time.monotonic() + timeout) for server in servers]
+        for one in as_completed(asked):
+            if one.exception() is None:
+                return one.result()
+    finally:
+        pool.shutdown(wait=False)  # who is stopped keeps its thread until the time is over
+    raise ObservationError(f"no broker of {bootstrap} answers within {timeout:g} s")
+
+
+def _admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+
+
+def _partition(bootstrap: str, topic: str, partition: int, timeout: float) -> Any:
+    """None if there is no such partition."""
+    topics = _topics(bootstrap, timeout)
+    return topics[topic].partitions.get(partition) if topic in topics else None
+
+
+def _metadata(admin: AdminClient, topic: str, until: float) -> dict[int, Any]:
+    """The topic's partitions, none if it is unknown."""
+    topics = _listed(admin, until)
     return dict(topics[topic].partitions) if topic in topics else {}
+
+
+def _listed(admin: AdminClient, until: float) -> Mapping[str, Any]:
+    """All topics are asked for: to ask for one by name creates it, where the broker's ``auto.create.topics.enable`` is
+    left at its default."""
+    try:
+        return dict(admin.list_topics(timeout=_left(until)).topics)
+    except KafkaException as error:
+        raise ObservationError(f"no metadata: {error.args[0].str()}") from error
 
 
 def _result(future: Future[Any], what: str, until: float) -> Any:

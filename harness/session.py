@@ -24,7 +24,7 @@ from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
-from .sinks import Sink, SinkProcess, check_release, find_sink, release_wanted, shape
+from .sinks import Sink, SinkProcess, brokers_wanted, check_release, find_sink, release_wanted, shape
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
@@ -129,12 +129,15 @@ def as_set(request: Request, plan: Plan) -> Request:
     return replace(request, workload=workload, conf={**request.conf, **settings.spark})
 
 
-def with_brokers(options: EnvironmentOptions, text: str) -> EnvironmentOptions:
-    """The options with as many brokers as the plan needs, where nothing else is asked for. Raises UsageError."""
+def with_brokers(options: EnvironmentOptions, text: str, sink: Path | None = None) -> EnvironmentOptions:
+    """The options with as many brokers as the plan needs, else the sink (BROKERS), where nothing else is asked for.
+    Raises UsageError."""
     try:
         wanted = settings_of(parse(text).settings).brokers
     except PlanError as error:
         raise UsageError(str(error)) from error
+    if wanted is None and sink is not None:
+        wanted = brokers_wanted(sink)
     if wanted is None or options.brokers is not None or options.attach is not None or options.env != "local":
         return options
     return replace(options, brokers=wanted)

@@ -18,6 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
+from ..faults.settings import NUMBERS
 from ..sources import parsed
 from .artifacts.lock import is_coordinates
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
@@ -103,6 +104,14 @@ def literals(path: Path) -> dict[str, Any]:
                 value = ast.literal_eval(node.value)
                 found |= {target.id: value for target in node.targets if isinstance(target, ast.Name)}
     return found
+
+
+def brokers_wanted(path: Path) -> int | None:
+    """As many brokers as the sink's BROKERS says; None where it says nothing. Raises SinkError."""
+    wanted = literals(path).get("BROKERS")
+    if wanted not in (None, *range(1, NUMBERS["brokers"] + 1)):
+        raise SinkError(f"{path.name}: BROKERS is a number from 1 to {NUMBERS['brokers']}, not {wanted!r}")
+    return wanted
 
 
 def jars_next_to(path: Path) -> list[Path]:

@@ -19,7 +19,7 @@ def check(struck: Struck) -> Found:
     """
     required, start = "the same process goes on", struck.confirmed_at
     process = _stopped(struck)
-    if struck.action.target is not None and "longest" in struck.action.arguments and not _taken_over(struck):
+    if struck.action.target == "driver" and "longest" in struck.action.arguments and not _taken_over(struck):
         return Found(required, None, "no other driver was handed the batch before it went on")
     if answer := _answer(struck, process):
         return Found(required, answer)

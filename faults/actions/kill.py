@@ -7,7 +7,7 @@ from ...requirements import Requirement
 from ..capabilities import Scene
 from ..declarations import SERVERS, ActionSpec, Parameter
 from ..replays import OF_A_DRIVER
-from ._brokers import ALL, chosen, which_broker
+from ._brokers import ALL, FOLLOWERS, chosen, which_broker
 
 
 def act(action: Action, scene: Scene) -> str:
@@ -42,7 +42,7 @@ ACTION = ActionSpec(
             targets=("driver",),
             needs_files=True,
         ),
-        which_broker(ALL),
+        which_broker(FOLLOWERS, ALL),
     ),
     self_inflicted=("executor", "worker", "node", *SERVERS),
     takes_service_away=("broker", *SERVERS),

@@ -6,7 +6,7 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
-from ._brokers import chosen, which_broker
+from ._brokers import FOLLOWERS, chosen, which_broker
 
 
 def act(action: Action, scene: Scene) -> str:
@@ -40,7 +40,7 @@ ACTION = ActionSpec(
         Parameter(
             "longest", "duration", "with until: when it goes on even if the point was not reported", with_until=True
         ),
-        which_broker(),
+        which_broker(FOLLOWERS),
     ),
     longest="longest",
     exactly_one=("for", "until"),

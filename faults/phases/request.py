@@ -9,13 +9,15 @@ from ._selectors import BATCH, QUERY
 KINDS = ", ".join(dict.fromkeys(kind for protocol in (*PROTOCOLS.values(), OWN) for kind in protocol.kinds))
 
 SERVICE = Parameter("service", "text", f"the service of a target ({', '.join(PROTOCOLS)}), or what --proxy calls it")
+TOPIC = Parameter("topic", "text", "of records for Kafka: the topic of the first of their partitions")
+KAFKA_PARTITION = Parameter("kafka_partition", "number", "the number of that partition, from 0")
 KIND = Parameter("kind", "text", f"what is asked for, as its protocol calls it: {KINDS}")
 
 PHASES = (
     Phase(
         name="request",
         edges=("before", "after"),
-        selectors=(SERVICE, KIND, BATCH, QUERY),
+        selectors=(SERVICE, KIND, TOPIC, KAFKA_PARTITION, BATCH, QUERY),
         where="connection",
         sinks="services",
         meaning="the job asks a service for a change: before that is passed on, and before the answer is",

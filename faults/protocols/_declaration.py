@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
@@ -11,15 +11,17 @@ from typing import Protocol as Interface
 class Request:
     """What a client asks of a service and gets one answer to.
 
-    ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people.
-    ``changes``: it may change something that outlives the connection, or is part of what does. ``refused`` makes the
-    answer that it failed with an error of the protocol's, where that is possible; it raises ValueError where it is not.
+    ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people,
+    ``told`` what else it says of itself, by name. ``changes``: it may change something that outlives the connection, or
+    is part of what does. ``refused`` makes the answer that it failed with an error of the protocol's, where that is
+    possible; it raises ValueError where it is not.
     """
 
     kind: str
     text: str = ""
     changes: bool = True
     refused: Callable[[str], bytes] | None = field(default=None, compare=False)
+    told: Mapping[str, str | int] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ class _Session:
                 self._asked.append((kind, version))
             changes = kind not in HARMLESS and not kind.startswith(READING)
             refused = partial(refusal, kind, frame, version) if answered and kind in ANSWERS else None
-            yield Sent(frame, Request(kind, _told(kind, message), changes, refused), answered=answered)
+            request = Request(kind, _text(kind, message), changes, refused, _told(kind, message))
+            yield Sent(frame, request, answered=answered)
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         self._from_server += data
@@ -122,12 +123,25 @@ def _decoded(kind: Any, frame: bytes, version: int) -> Any:
     return None
 
 
-def _told(kind: str, message: Any) -> str:
+def _text(kind: str, message: Any) -> str:
     transaction = getattr(message, "transactional_id", None)
     words = [kind, *([str(transaction)] if transaction else [])]
     if kind == "EndTxn" and message is not None:
         words.append("commit" if message.committed else "abort")
     return " ".join(words)
+
+
+def _told(kind: str, message: Any) -> dict[str, str | int]:
+    """Of records: how many brokers have to have them before they are acknowledged (1, 0, or -1: all that keep up), and
+    the first partition that they are for."""
+    if kind != "Produce" or message is None:
+        return {}
+    told: dict[str, str | int] = {"acks": int(message.acks)}
+    for topic in message.topic_data:
+        for partition in topic.partition_data:
+            if topic.name:  # from version 13 on there is an id in its place
+                return told | {"topic": str(topic.name), "kafka_partition": int(partition.index)}
+    return told
 
 
 PROTOCOL = Protocol(

@@ -245,7 +245,7 @@ class _SweepState:
     def certificate(self) -> Certificate:
         found = [result for point in self.asked.points if (result := self.store.get(point.text)) is not None]
         results = [*found, *unexplained(self.store.of_runs(), found)]
-        complete = self.whole and len(found) == len(self.asked.points) > 0 and not self.asked.unreached
+        complete = self.whole and len(found) == len(self.asked.points) > 0 and self.asked.whole
         by_plan = {result.plan: result for result in found}
         swept = {point.at for point in self.asked.points if isinstance(point.at, Line)}
         ran = lines_in(self.trace.journal) | lines_of_starts(self.trace.journal)

@@ -40,7 +40,7 @@ class SweepPoint:
     ``at`` and ``action`` are those of the coverage matrix; ``detail`` tells points of one cell apart. ``batch`` is None
     for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
     trials share, so that nothing else may run at the same time. ``batches``: of the run, where it is not as many as the
-    workload has.
+    workload has. ``required``: the sink asks for what this tries: where it cannot be tried, nothing has passed.
     """
 
     at: Step | Line
@@ -52,6 +52,7 @@ class SweepPoint:
     alone: bool = False
     exclusive: bool = False
     batches: int | None = None
+    required: bool = False
 
     @property
     def step(self) -> str:
@@ -85,11 +86,17 @@ class Gap:
 @dataclass(frozen=True)
 class Space:
     """``impossible``: cells that this sink, master or environment cannot have; ``unreached``: steps that a sink of this
-    kind must have, and that the trace lacks."""
+    kind must have, and that the trace lacks; ``untried``: required points that are not possible here."""
 
     points: tuple[SweepPoint, ...]
     impossible: tuple[Gap, ...] = ()
     unreached: tuple[Gap, ...] = ()
+    untried: tuple[Gap, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing that a certificate needs to pass."""
+        return not (self.unreached or self.untried)
 
     def with_more(self, points: tuple[SweepPoint, ...]) -> Space:
         return replace(self, points=self.points + points)

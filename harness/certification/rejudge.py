@@ -37,7 +37,7 @@ def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     complete = (
         certificate.scope.whole
         and coverage.run == coverage.points > 0
-        and not any(cell.status == "not reached" and not cell.points for cell in certificate.scope.cells)
+        and not any(cell.missing for cell in certificate.scope.cells)
     )
     outcome = outcome_of([trial.verdict for trial in trials], complete)
     return certificate.model_copy(

@@ -12,8 +12,10 @@ from .points import ANY_BATCH, Gap, Space
 from .results import PointResult
 from .trace import Line, Step
 
-Status = Literal["pass", "fail", "inconclusive", "not reached", "not possible here", "not asked"]
-WORST_FIRST: tuple[Status, ...] = ("fail", "not reached", "inconclusive", "not asked", "pass", "not possible here")
+Status = Literal["pass", "fail", "inconclusive", "not reached", "not tried", "not possible here", "not asked"]
+WORST_FIRST: tuple[Status, ...] = (
+    "fail", "not reached", "not tried", "inconclusive", "not asked", "pass", "not possible here"
+)  # fmt: skip
 
 
 BEYOND = (
@@ -43,6 +45,11 @@ class Cell(BaseModel):
     status: Status
     points: int = Field(ge=0)
     reason: str | None = None
+
+    @property
+    def missing(self) -> bool:
+        """Whether a certificate cannot pass without it."""
+        return self.status in ("not reached", "not tried") and not self.points
 
 
 class Scope(BaseModel):
@@ -92,6 +99,7 @@ def scope_of(
         for (at, action, role), all_of in found.items()
     ]  # fmt: skip
     cells += [_gap(gap, "not reached") for gap in space.unreached]
+    cells += [_gap(gap, "not tried") for gap in space.untried]
     cells += [_gap(gap, "not possible here") for gap in space.impossible]
     return Scope(
         summary=_summary(asked, results, cells, left_out=sum(point.text not in chosen for point in space.points)),
@@ -120,6 +128,7 @@ def _summary(asked: Space, results: Mapping[str, PointResult], cells: Sequence[C
     batches = len({point.batch for point in asked.points if point.batch is not None})
     parts = [f"{_counted(run, len(asked.points))} over {batches} batch{'' if batches == 1 else 'es'}"]
     parts += _named("not reached", (cell for cell in cells if cell.status == "not reached"), by="step")
+    parts += _named("not tried", (cell for cell in cells if cell.status == "not tried"), by="action")
     parts += _named("not possible here", (gap for gap in cells if gap.status == "not possible here"), by="action")
     if left_out:
         parts.append(f"not asked: {_counted(left_out, left_out)}")

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from ...faults import PHASES
 from ..errors import UsageError
+from .copies import single_copies
 from .crash_loops import crash_loops
 from .effects import effects
 from .failures import failures
@@ -48,20 +49,23 @@ def space_of(question: Question) -> Space:
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
         wanted += [*slow_requests(question), *late_recovery(question), *unawaited(question), *stops(question)]
-        wanted += [*zombies(question), *servers(question), *longer(question)]
+        wanted += [*zombies(question), *servers(question), *single_copies(question), *longer(question)]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}
+    untried: list[Gap] = []
     for found in wanted:
         reason = found.reason if isinstance(found, Gap) else question.refusal(found.plan)
         if reason is None:
             assert isinstance(found, SweepPoint)
             possible.append(found)
+        elif isinstance(found, SweepPoint) and found.required:
+            untried.append(Gap(found.at, found.action, found.role, f"{found.detail}: {reason}"))
         else:
             impossible.setdefault((found.step, found.action, reason), Gap(found.at, found.action, found.role, reason))
     if question.profile == "demo":
         possible = _by_turns(possible)
-    return Space(tuple(possible + of_code), tuple(impossible.values()), tuple(unreached(question)))
+    return Space(tuple(possible + of_code), tuple(impossible.values()), tuple(unreached(question)), tuple(untried))
 
 
 def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:
@@ -96,6 +100,7 @@ def chosen(space: Space, wanted: str) -> Space:
         points=tuple(point for point in space.points if _selected(point.at, names)),
         impossible=tuple(gap for gap in space.impossible if _selected(gap.at, names)),
         unreached=tuple(gap for gap in space.unreached if _selected(gap.at, names)),
+        untried=tuple(gap for gap in space.untried if _selected(gap.at, names)),
     )
 
 
@@ -129,7 +134,7 @@ def _names(wanted: str) -> list[str]:
 
 
 def _known(name: str, space: Space) -> bool:
-    gaps = [gap.at for gap in (*space.impossible, *space.unreached)]
+    gaps = [gap.at for gap in (*space.impossible, *space.unreached, *space.untried)]
     return any(_selected(place, [name]) for place in (*(point.at for point in space.points), *gaps))
 
 

@@ -22,6 +22,7 @@ from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
 from ..releases import with_release
 from ..run_directories import new_run_directory
+from ..session import with_brokers
 from ..sinks import find_sink, shape
 from ..triggers import check_sweep
 from .options import COUNT, Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
@@ -103,7 +104,8 @@ def certify(
         settings, directory = load_settings(resume), resume.resolve()
     else:
         request = request_of(str(find_sink(str(sink))), claim, watch, environment, workload, job)
-        options = with_release(environment.options(), find_sink(request.sink), told)
+        path = find_sink(request.sink)
+        options = with_brokers(with_release(environment.options(), path, told), "", path)
         settings = Settings(request, options, sweep.wanted())
         _check(settings)
         directory = new_run_directory(environment.runs, run_directory)

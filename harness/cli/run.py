@@ -71,10 +71,11 @@ def run(
     request = replace(
         request_of(sink, claim, watch, environment, workload, job), plan=_text_of(fault, plan), directory=run_directory
     )
-    options = with_brokers(with_release(environment.options(), find_sink(sink), told), request.plan)
+    path = find_sink(sink)
+    options = with_brokers(with_release(environment.options(), path, told), request.plan, path)
     its = find_job(request.job, request.expect)
     _, resolved = resolve_plan(
-        request.plan, its, find_sink(sink), options, trigger=request.trigger, own_services=request.own_services
+        request.plan, its, path, options, trigger=request.trigger, own_services=request.own_services
     )
     asked = as_set(request, resolved.plan)
     check_execution(request.trigger, resolved.shape, asked.workload.partitions, resolved.master)

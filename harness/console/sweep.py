@@ -23,6 +23,7 @@ MARKS = {
     "fail": "[red]FAIL[/]",
     "inconclusive": "[yellow]inconclusive[/]",
     "not reached": "[yellow]not reached[/]",
+    "not tried": "[yellow]not tried[/]",
     "not possible here": "[dim]n/a[/]",
     "not asked": "[dim]-[/]",
 }

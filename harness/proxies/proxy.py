@@ -125,7 +125,7 @@ class Proxy:
                     return "pass"
                 place = {"service": self.service, "thread": f"{self.service} {number}"}
                 point = {**owner.as_fields(), **place, "edge": edge, "kind": request.kind}
-                answer = self._told({"phase": "request", **point, "text": request.text})
+                answer = self._told({"phase": "request", **point, "text": request.text, **request.told})
                 dropped.extend([point] if answer == DROP else [])
                 if answer == LATE and edge == "before":
                     self._late.add(number)

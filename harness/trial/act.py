@@ -75,7 +75,7 @@ def act(
     record = _recorder(journal, progress, watch)
     disk = _disk(spec, resources)
     changes = CheckpointChanges(resources.checkpoint, record)
-    brokers = Brokers(environment, resources.source, resources.open_in_kafka)
+    brokers = Brokers(environment, resources.source, resources.name, resources.open_in_kafka)
     actuator = TrialActuator(
         environment, record, _worker_of(journal), disk=disk, changes=changes, brokers=brokers, proxies=proxies
     )

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ...faults import SERVERS
-from ...faults.capabilities import Impairment
+from ...faults.capabilities import Impairment, Which
 from ...plans import ActionReference
 from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
@@ -29,6 +29,7 @@ from .supervisor import Supervisor
 
 Report = Mapping[str, Any]
 
+One = TypeVar("One")
 
 COORDINATOR_SECONDS = 20.0
 """How long the coordinator that follows a dead one is waited for."""
@@ -77,7 +78,7 @@ class TrialActuator:
         """Counts the job's seconds from now on. Raises EffectError."""
         return self._supervisor().stopwatch()
 
-    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: str | None = None) -> str:
+    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | None = None) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
         if target == "driver":
             return self._supervisor().kill(point.get("process"), restart_after)
@@ -116,7 +117,7 @@ class TrialActuator:
         return f"{ending.process} and all on its machine ended"
 
     def pause(
-        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: str | None = None
+        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: Which | None = None
     ) -> str:
         """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place.
 
@@ -131,7 +132,7 @@ class TrialActuator:
             return self._pauses.end(paused_by)
         return self._pauses.end_last(target) or self._pauses.resume(self._pausable(target, point))
 
-    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: str | None = None) -> str:
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | None = None) -> str:
         """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
 
         Returns once nothing passes. Raises EffectError.
@@ -165,7 +166,7 @@ class TrialActuator:
             raise EffectError("no driver runs yet")
         return self.supervisor
 
-    def _process(self, target: str, point: Report, which: str | None = None) -> str:
+    def _process(self, target: str, point: Report, which: Which | None = None) -> str:
         if which is not None:
             return self.environment.broker_process(self._brokers(point, which)[0])
         process = self.worker_of(point) if target == "worker" else point.get("process")
@@ -175,13 +176,21 @@ class TrialActuator:
             raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)
 
-    def _pausable(self, target: str, point: Report, replace: bool = False, which: str | None = None) -> Pausable:
+    def _pausable(self, target: str, point: Report, replace: bool = False, which: Which | None = None) -> Pausable:
+        stop, resume = self.environment.pause_process, self.environment.resume_process
+        if which is not None:
+            brokers = self._brokers(point, which)
+            processes = [self.environment.broker_process(broker) for broker in brokers]
+            return Pausable(
+                target,
+                ", ".join(processes),
+                partial(_all_of, stop, processes),
+                partial(_all_of, resume, processes),
+                partial(_all_of, self.environment.await_broker, brokers),
+            )
         if target != "driver":
-            process = self._process(target, point, which)
-            stop, resume = self.environment.pause_process, self.environment.resume_process
-            named = None if which is None else self.environment.broker_of(process)
-            answer = None if named is None else partial(self.environment.await_broker, named)
-            return Pausable(target, process, partial(stop, process), partial(resume, process), answer)
+            process = self._process(target, point)
+            return Pausable(target, process, partial(stop, process), partial(resume, process))
         incarnation = self._supervisor().driver_of(point.get("process"))
         driver = incarnation.driver
         stop_driver = partial(self._supervisor().replace, incarnation) if replace else driver.pause
@@ -194,7 +203,7 @@ class TrialActuator:
         """The name that a plan has for the machine of ``process``, if it has one."""
         return f"broker{self.environment.broker_of(process)}" if target == "broker" else process.rpartition(":")[0]
 
-    def _brokers(self, point: Report, which: str | None) -> list[int]:
+    def _brokers(self, point: Report, which: Which | None) -> list[int]:
         if which is None:
             return [self.environment.broker_of(self._process("broker", point))]
         if self.brokers is None:
@@ -247,7 +256,7 @@ class TrialActuator:
             self.record("txn.coordinator", fields)
 
 
-def _all_of(call: Callable[[int], str], brokers: Sequence[int]) -> str:
+def _all_of(call: Callable[[One], str], brokers: Sequence[One]) -> str:
     """Of each broker, at the same time."""
     with ThreadPoolExecutor(len(brokers)) as pool:
         return "; ".join(pool.map(call, brokers))

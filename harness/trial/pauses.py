@@ -37,6 +37,7 @@ class Pauses:
 
     record: Record
     _stopped: dict[ActionReference, Pausable] = field(default_factory=dict)
+    _ended: set[str] = field(default_factory=set)
     _over: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -56,10 +57,12 @@ class Pauses:
             return self._end(by) if by in self._stopped else "it had been resumed before"
 
     def end_last(self, target: str) -> str | None:
-        """Resume what was stopped last of ``target``; None if nothing of it is stopped. Raises EffectError."""
+        """Resume what was stopped last of ``target``; None if nothing of it ever was. Raises EffectError."""
         with self._lock:
             found = [by for by, one in self._stopped.items() if one.target == target]
-            return self._end(found[-1]) if found else None
+            if found:
+                return self._end(found[-1])
+            return "it had been resumed before" if target in self._ended else None
 
     def resume(self, one: Pausable) -> str:
         """Resume a process that no pause of the trial has stopped. Raises EffectError."""
@@ -80,6 +83,7 @@ class Pauses:
 
     def _end(self, by: ActionReference) -> str:
         detail = self._resume(self._stopped[by])
+        self._ended.add(self._stopped[by].target)
         del self._stopped[by]  # not before: what could not be resumed is tried again at the end
         return detail
 

@@ -10,9 +10,10 @@ from typing import cast
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
-from onceproof.harness.environments.base import Addresses, Environment
+from onceproof.faults.capabilities import Which
+from onceproof.harness.environments.base import Addresses, EffectError, Environment
 from onceproof.harness.environments.local import LocalOptions, open_local
-from onceproof.harness.errors import UsageError
+from onceproof.harness.errors import ObservationError, UsageError
 from onceproof.harness.kafka_settings import set_brokers
 from onceproof.harness.kafka_topics import create_topics, partition_leader
 from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
@@ -81,15 +82,23 @@ def test_a_broker_is_found_by_what_it_is_to_the_point(brokers: str) -> None:
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "first"})
     consumer.commit(offsets=[TopicPartition("led", 0, 1)], asynchronous=False)  # the log of groups is made now
     consumer.close()
-    found = Brokers(cast(Environment, Addressed(brokers)), "led", list)
+    found = Brokers(cast(Environment, Addressed(brokers)), "led", "le", list)
     leaders = [partition_leader(brokers, "led", number) for number in range(3)]
     points = [{"topic": "led", "kafka_partition": number} for number in range(3)]
-    assert [found.find("leader", point) for point in points] == [[leader] for leader in leaders]
+    assert [found.find(Which("leader"), point) for point in points] == [[leader] for leader in leaders]
     assert set(leaders) == {1, 2}
+    assert [found.find(Which("leader", f"le*-{number}"), {}) for number in range(3)] == [[one] for one in leaders]
+    assert [found.find(Which("followers"), point) for point in points] == [[3 - leader] for leader in leaders]
+    assert found.find(Which("followers", "led-1"), {}) == [3 - leaders[1]]
+    with pytest.raises(EffectError, match=r"no\* means no topic of the trial: name one"):
+        found.find(Which("leader", "no*-0"), {})
+    with pytest.raises(ObservationError, match="topic led partition 7 has no leader"):
+        found.find(Which("leader", "led-7"), {})
     for group in ("0", "1", "2"):  # whose hashes are 48, 49 and 50
         partition = ord(group) % 3
         keeps = partition_leader(brokers, "__consumer_offsets", partition)
-        assert found.find("group_coordinator", {"group": group}) == [keeps]
+        assert found.find(Which("group_coordinator"), {"group": group}) == [keeps]
+        assert found.find(Which("group_coordinator", group), {}) == [keeps]
 
 
 def test_a_trial_has_what_its_plan_sets(session: Session) -> None:

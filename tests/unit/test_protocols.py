@@ -308,6 +308,14 @@ def test_a_produce_that_asks_for_no_acknowledgement_has_no_answer() -> None:
     assert [piece.request.kind for piece in pieces if piece.request] == ["Produce", "Produce"]
 
 
+@pytest.mark.parametrize(("version", "topic"), [(3, {"topic": "a", "kafka_partition": 2}), (13, {})])
+def test_a_produce_says_how_many_have_to_acknowledge_it_and_what_for(version: int, topic: dict[str, Any]) -> None:
+    """From version 13 on topics have ids instead of names."""
+    given = records(2, 0) | {"acks": 1}
+    [request] = asked(PROTOCOLS["kafka"].converse(direct), kafka("producer.ProduceRequest", version, **given))
+    assert request.told == {"acks": 1, **topic}
+
+
 def test_what_only_reads_of_kafka_changes_nothing() -> None:
     conversation = PROTOCOLS["kafka"].converse(direct)
     found = asked(

@@ -15,6 +15,7 @@ from onceproof.faults import (
     Point,
     ResolvedPlan,
     SinkShape,
+    format_plan,
     parse,
     parse_located,
     resolve,
@@ -134,6 +135,31 @@ def test_a_broker_that_is_named_is_killed_at_any_point() -> None:
         resolve(plan, FOREACH, "local[2]", brokers=1)
 
 
+@pytest.mark.parametrize(
+    "which",
+    ['"leader(events-0)"', '"followers(*_out-2)"', '"coordinator(t*-0)"', '"group_coordinator(mine)"', "followers"],
+)
+def test_a_broker_is_named_by_what_it_is_to_something(which: str) -> None:
+    plan = parse(f"sink.write:before -> kill(broker, which={which})")
+    assert resolve(plan, FOREACH, "local[2]", brokers=3)
+    assert parse(format_plan(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        ('"controller(events-0)"', r"which is no controller\(events-0\): with a name it is coordinator\(a transac"),
+        ('"leader(events)"', r"leader\(...\) takes TOPIC-PARTITION, such as events-0, not 'events'"),
+        ('"coordinator()"', r"coordinator\(...\) takes a transactional id, not ''"),
+        ("followers", "which=followers needs more than one broker: --brokers is 1 here"),
+        ("group_coordinator", r"needs a point that names a group, or its name \(group_coordinator\(NAME\)\)"),
+    ],
+)
+def test_a_broker_that_nothing_can_be_is_refused(which: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        resolve(parse(f"sink.write:before -> kill(broker, which={which})"), FOREACH, "local[2]", brokers=1)
+
+
 def test_a_server_is_killed_only_for_a_sink_that_uses_it() -> None:
     text = "sink.write:after[batch=1] -> kill(redis) then restart(redis, after=2s)"
     using = replace(FOREACH, services=frozenset({"redis"}))
@@ -181,7 +207,10 @@ def test_the_coordinator_of_a_group_is_that_of_the_points_group() -> None:
     kafka = SinkShape(foreach_batch=True, services=frozenset({"kafka"}))
     assert resolved("group.commit:before -> kill(broker, which=group_coordinator)", kafka)
     message = refusal("sink.write:before -> kill(broker, which=group_coordinator)", kafka).message
-    assert "group_coordinator needs a point that names a group: valid: group.commit" in message
+    assert (
+        "group_coordinator needs a point that names a group, or its name (group_coordinator(NAME)): valid: group.commit"
+        in message
+    )
 
 
 def test_a_partition_acts_where_a_kill_does() -> None:

@@ -71,9 +71,9 @@ def test_nothing_under_jobs_imports_the_project(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", BROKEN, ids=lambda file: file.stem)
-def test_a_broken_sink_claims_exactly_once_and_names_its_anomalies(file: Path) -> None:
+def test_a_broken_sink_names_the_anomalies_that_break_its_claim(file: Path) -> None:
     sink = load(file)
-    assert sink.GUARANTEE == "exactly-once"
+    assert sink.GUARANTEE == "exactly-once" or (sink.GUARANTEE, sink.FLAW) == ("at-least-once", ("lost",))
     assert sink.FLAW
     assert set(sink.FLAW) <= {"lost", "duplicated", "stale", "withdrawn", "hanging"}
     assert all(kind in (sink.__doc__ or "") for kind in sink.FLAW)
