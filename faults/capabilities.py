@@ -72,7 +72,8 @@ class Impairment:
     Each piece of data arrives ``latency`` seconds later, give or take up to ``jitter``. ``rate``: so many bytes pass in
     a second, each way of each connection. ``limit``: so many bytes pass over each connection, both ways together,
     then it is cut. ``linger``: for so many seconds one side is not told that the other has closed the connection.
-    ``silent``: nothing passes, and what would have is lost: at the end its connection is cut.
+    ``silent``: nothing passes, and what would have is lost: at the end its connection is cut. ``refused``: what is open
+    is reset, and what is opened is, too.
     """
 
     latency: float = 0.0
@@ -81,6 +82,7 @@ class Impairment:
     limit: int | None = None
     linger: float = 0.0
     silent: bool = False
+    refused: bool = False
 
 
 class Network(Protocol):

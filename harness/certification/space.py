@@ -20,6 +20,7 @@ from .files import FILES
 from .known import KNOWN, known
 from .lines import facts, lines, second_crashes
 from .longer import longer
+from .outages import outages
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
 from .requests import REQUESTS
@@ -49,7 +50,13 @@ def space_of(question: Question) -> Space:
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
         wanted += [*slow_requests(question), *late_recovery(question), *unawaited(question), *stops(question)]
-        wanted += [*zombies(question), *servers(question), *single_copies(question), *longer(question)]
+        wanted += [
+            *zombies(question),
+            *servers(question),
+            *outages(question),
+            *single_copies(question),
+            *longer(question),
+        ]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}

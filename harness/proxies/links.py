@@ -40,6 +40,8 @@ class InForce:
     def pass_on(self, link: Link, data: bytes, send: Callable[[bytes], None]) -> None:
         """``send`` what passes of the data, when it passes. Raises LinkCut."""
         kind = self.impairment
+        if kind.refused:
+            self.refuse()
         if kind.silent:
             self._note()
             self.over.wait()
@@ -53,6 +55,11 @@ class InForce:
         if allowed < len(data):
             self._note()
             raise LinkCut
+
+    def refuse(self) -> None:
+        """Nothing passes. Raises LinkCut."""
+        self._note()
+        raise LinkCut
 
     def linger(self) -> None:
         """Return when the other side may learn that a connection was closed."""
@@ -103,6 +110,8 @@ class Links:
         begun = InForce(impairment)
         with self._lock:
             self._in_force += (begun,)
+        if impairment.refused:
+            begun.affected += self.reset()
         return begun
 
     def restore(self, ended: InForce) -> None:
@@ -110,6 +119,13 @@ class Links:
         with self._lock:
             self._in_force = tuple(one for one in self._in_force if one is not ended)
         ended.over.set()
+
+    def admit(self, client: socket.socket) -> None:
+        """A connection that comes may go on to its service. Raises LinkCut where none can, once it will get a RST."""
+        for one in self.in_force:
+            if one.impairment.refused:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
+                one.refuse()
 
     def reset(self) -> int:
         """End what is open; returns how many connections that were."""

@@ -111,9 +111,10 @@ class Proxy:
         with ExitStack() as stack:
             self._keep(stack, client)
             try:
+                self.links.admit(client)
                 server = socket.create_connection(endpoint, CONNECT_SECONDS)
             except OSError:
-                return  # as if the service itself had refused
+                return  # the service itself has refused, or the plan
             server.settimeout(None)
             self._keep(stack, server)
             link = stack.enter_context(Link(client, server, self.links, partial(self._kept, number, client)))

@@ -209,6 +209,24 @@ def test_connections_that_a_plan_impairs_are_as_before_at_the_end(
     assert [event["event"] for event in impaired] in ([], ["network.impaired", "network.restored"])
 
 
+@pytest.mark.parametrize(
+    ("sink", "kind", "found"),
+    [
+        ("gives_up_after_five_tries", "INSERT", "lost"),
+        long("postgres_ledger", "INSERT", None),
+        long("postgres_prepared", '"COMMIT PREPARED"', None),
+        long("kafka_transactional", "EndTxn", None),
+    ],
+)
+def test_a_service_that_is_away_for_longer_than_its_clients_try(
+    session: Session, sink: str, kind: str, found: str | None
+) -> None:
+    result = run(session, sink, f"request:before[kind={kind}, batch=1]#1 -> down(for=40s)")
+    assert [one.kind for one in result.verdict.anomalies] == ([found] if found else []), described(result)
+    assert result.verdict.outcome.value == ("fail" if found else "pass"), described(result)
+    assert landed(result), described(result)
+
+
 def test_an_impairment_that_nothing_passes_is_inconclusive(session: Session) -> None:
     result = run(session, "redis_ledger", "query.start -> latency(1s, for=1ms)")
     assert result.verdict.outcome.value == "inconclusive", described(result)

@@ -180,6 +180,21 @@ def test_what_a_dead_client_had_sent_into_a_slow_network_still_arrives_before_th
     assert bytes(wired.echo.got) == b"SET a 1\r\n"
 
 
+def test_a_service_that_is_down_ends_its_connections_and_each_new_one(wired: Wired) -> None:
+    wired.connections.impair("redis", Impairment(refused=True), LONG, BY)
+    with pytest.raises(ConnectionResetError):
+        wired.client.recv(1)
+    with (
+        pytest.raises(ConnectionResetError),  # by connect, or by what follows it
+        socket.create_connection(wired.proxy.addresses[0], SECONDS) as another,
+    ):
+        another.recv(1)
+    assert wired.restored()["affected"] == 2
+    with socket.create_connection(wired.proxy.addresses[0], SECONDS) as another:
+        another.sendall(b"SET a 1\r\n")
+        assert another.recv(64) == b"+OK\r\n"
+
+
 def test_an_impairment_that_nothing_met_says_so(wired: Wired) -> None:
     wired.connections.impair("redis", Impairment(latency=1.0), 0.0, BY)
     assert wired.restored()["affected"] == 0
