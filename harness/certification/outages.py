@@ -1,13 +1,14 @@
-"""A target's service that cannot be reached for longer than its clients try: whoever tries again and again must not go
-on as if the last try had succeeded."""
+"""A target that is away for longer than its clients try: a service that cannot be reached, a disk that is full. Whoever
+tries again and again must not go on as if the last try had succeeded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Action, Fault, Plan, format_action
-from .effects import Effect, steady
-from .points import Question, SweepPoint
+from ...faults import Action, Fault, Plan, Point, format_action
+from .effects import Effect, Family, steady
+from .files import FILES
+from .points import Question, SweepPoint, in_a_row
 from .requests import REQUESTS
 from .roles import MIDDLE
 from .trace import Step
@@ -15,23 +16,45 @@ from .trace import Step
 AWAY = 40.0
 """Seconds: more than the waits of five tries, each twice as long as the one before, from a second on (31)."""
 
+TRIES = 6
+"""So many changes of a file fail in a row: more than are commonly tried."""
+
+FULL = Action("fail", None, {"error": "ENOSPC"})
+
 
 def outages(question: Question) -> Iterator[SweepPoint]:
-    """Of each service in the middle batch: before its first request, and behind its last one, which was carried out."""
+    """In the middle batch, each service before its first request, and behind its last one, which was carried out; and
+    the disk where the first file is changed."""
     batch = question.roles.get(MIDDLE)
     if batch is None:
         return
-    of_service: dict[str, list[Effect]] = {}
-    for one in steady(question, REQUESTS, batch):
-        of_service.setdefault(str(one.where["service"]), []).append(one)
-    for found in of_service.values():
-        yield _point(found[0], "before", batch)
+    for found in _by(question, REQUESTS, "service", batch):
+        yield _away(found[0], "before", batch)
         if found[-1].answered:
-            yield _point(found[-1], "after", batch)
+            yield _away(found[-1], "after", batch)
+    for found in _by(question, FILES, "path", batch)[:1]:
+        yield _full(found[0], batch)
 
 
-def _point(effect: Effect, edge: str, batch: int) -> SweepPoint:
+def _by(question: Question, family: Family, name: str, batch: int) -> list[list[Effect]]:
+    """The effects of a batch, by what they name so."""
+    found: dict[str, list[Effect]] = {}
+    for one in steady(question, family, batch):
+        found.setdefault(str(one.where[name]), []).append(one)
+    return list(found.values())
+
+
+def _away(effect: Effect, edge: str, batch: int) -> SweepPoint:
     down = Action("down", None, {"for": AWAY})
     plan = Plan((Fault(effect.point(edge, batch), (down,)),))
     here, shown = Step(effect.phase, edge), format_action(down)
     return SweepPoint(here, shown, MIDDLE, batch, plan, effect.shown, alone=True)
+
+
+def _full(effect: Effect, batch: int) -> SweepPoint:
+    """Any file of its directory: another try may use another name."""
+    op, directory = str(effect.where["op"]), str(effect.where["path"]).partition("/")[0]
+    at = Point(effect.phase, "before", {"op": op, "path": f"{directory}/*", "batch": batch})
+    detail = f"{op} in {directory}, {TRIES} times in a row"
+    here = Step(effect.phase, "before")
+    return SweepPoint(here, format_action(FULL), MIDDLE, batch, in_a_row(at, FULL, TRIES), detail, alone=True)

@@ -35,5 +35,23 @@ def test_what_is_not_known_to_be_answered_has_no_point_behind_it() -> None:
     assert texts([asked("api", "chunk", 1)]) == ["request:before[service=api, kind=chunk, batch=1]#1 -> down(for=40s)"]
 
 
+def test_a_disk_is_full_for_more_tries_than_one() -> None:
+    changed = {
+        "phase": "file",
+        "edge": "before",
+        "batch": 1,
+        "run": "r",
+        "event": "point",
+        "process": "p",
+        "thread": "1",
+    }
+    trace = [{**changed, "op": "create", "path": f"target/pending/{number}.jsonl"} for number in range(2)]
+    question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None)
+    [full] = [point for point in space_of(question).points if point.action == "fail(error=ENOSPC)"]
+    assert full.text.split("; ") == [
+        f'file:before[op=create, path="target/*", batch=1]#{number} -> fail(error=ENOSPC)' for number in range(1, 7)
+    ]
+
+
 def test_a_profile_of_steps_alone_has_none() -> None:
     assert texts([asked("redis", "SET", 1)], profile="quick") == []
