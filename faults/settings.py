@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NUMBERS = {"brokers": 3, "partitions": 100, "batches": 100, "rows": 10_000}
-"""What is a number, of at least 1, and its largest: the options of these names."""
+NUMBERS = {"brokers": 3, "partitions": 100, "batches": 100, "rows": 10_000, "starts": 100}
+"""What is a number, of at least 1, and its largest."""
 
 OF_WORKLOAD = ("partitions", "batches", "rows")
 
@@ -25,11 +25,13 @@ BROKER = "broker."
 
 @dataclass(frozen=True)
 class Settings:
-    """``brokers``: how many there have to be; None for any number. ``workload``: fields of the workload. ``spark`` are
-    properties of the driver, ``broker`` those of all brokers, for the time of the trial."""
+    """``brokers``: how many there have to be; None for any number. ``workload``: fields of the workload. ``starts``:
+    how often a process of the job starts its query. ``spark`` are properties of the driver, ``broker`` those of all
+    brokers, for the time of the trial."""
 
     brokers: int | None
     workload: Mapping[str, int]
+    starts: int
     spark: Mapping[str, str]
     broker: Mapping[str, str]
 
@@ -55,6 +57,7 @@ def settings_of(settings: Mapping[str, str]) -> Settings:
     return Settings(
         brokers=int(settings["brokers"]) if "brokers" in settings else None,
         workload={name: int(settings[name]) for name in OF_WORKLOAD if name in settings},
+        starts=int(settings.get("starts", 1)),
         spark={name: value for name, value in settings.items() if name.startswith(SPARK)},
         broker={name.removeprefix(BROKER): value for name, value in settings.items() if name.startswith(BROKER)},
     )

@@ -7,8 +7,9 @@ about the session (master, jars, memory) comes from Spark's configuration (SPARK
     python passthrough.py --brokers HOST:PORT --topic in --checkpoint DIR --sink sink.py --target '{"name": "a"}'
 
 It ends with exit code 0 once all that was in the topic at its start is processed, and with the query's exception on
-stderr and exit code 1 if the query fails. With --trigger processingTime="500 milliseconds", or another of the triggers
-that do not end by themselves, it goes on until the file of --stop-file is there, and then stops its query.
+stderr and exit code 1 if the query fails; with --starts 4 it starts a query that has failed again, three times. With
+--trigger processingTime="500 milliseconds", or another of the triggers that do not end by themselves, it goes on until
+the file of --stop-file is there, and then stops its query.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json
 from pyspark.sql.streaming.query import StreamingQuery
@@ -52,16 +54,26 @@ def main(transform: Callable[[DataFrame], DataFrame] = lambda rows: rows, mode: 
     target = SimpleNamespace(**json.loads(arguments.target))
     spark = SparkSession.builder.appName(arguments.app_name).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    # Real-time mode has no limit: its tasks read what comes for as long as a batch lasts.
-    limit = {} if arguments.trigger.startswith(REAL_TIME) else {"maxOffsetsPerTrigger": arguments.max_offsets}
-    rows = read_rows(spark, arguments.brokers, arguments.topic, limit)
-    stream = (
-        attach_sink(sink, transform(rows), target)
-        .outputMode(mode)
-        .queryName(arguments.app_name)
-        .option("checkpointLocation", arguments.checkpoint)
-    )
-    await_end(with_trigger(stream, arguments.trigger).start(), arguments.stop_file)
+
+    def start() -> StreamingQuery:
+        # Real-time mode has no limit: its tasks read what comes for as long as a batch lasts.
+        limit = {} if arguments.trigger.startswith(REAL_TIME) else {"maxOffsetsPerTrigger": arguments.max_offsets}
+        rows = read_rows(spark, arguments.brokers, arguments.topic, limit)
+        stream = (
+            attach_sink(sink, transform(rows), target)
+            .outputMode(mode)
+            .queryName(arguments.app_name)
+            .option("checkpointLocation", arguments.checkpoint)
+        )
+        return with_trigger(stream, arguments.trigger).start()
+
+    for left in reversed(range(arguments.starts)):
+        try:
+            await_end(start(), arguments.stop_file)
+            return
+        except StreamingQueryException:
+            if not left:
+                raise
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -77,6 +89,7 @@ def parse_arguments() -> argparse.Namespace:
         default=AVAILABLE_NOW,
         help="availableNow, or processingTime, asyncProgress, realTime or continuous with an interval: NAME=INTERVAL",
     )
+    parser.add_argument("--starts", type=int, default=1, help="how often it starts the query, if that fails")
     parser.add_argument("--stop-file", type=Path, help="the query is stopped once this file is there")
     parser.add_argument("--app-name", default=Path(sys.argv[0]).stem, help="name of application and query")
     return parser.parse_args()

@@ -10,7 +10,7 @@ from ...faults import SERVERS, phases_of, required_steps
 from ...faults.acts import acts_at
 from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
-from ..jobs import find_job, shape_with
+from ..jobs import find_job, reference_jobs, shape_with
 from ..session import EnvironmentOptions, Request, Session, refusal
 from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
@@ -64,5 +64,6 @@ def question_of(
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),
         batches=request.workload.batches if wanted.batch is None else None,
+        starts_again=job.path in reference_jobs(),
         servers=[server for server in SERVERS if server in (shape.services or ())],
     )

@@ -17,6 +17,7 @@ from .crash_loops import crash_loops
 from .effects import effects
 from .failures import failures
 from .files import FILES
+from .in_place import in_place
 from .known import KNOWN, known
 from .lines import facts, lines, second_crashes
 from .longer import longer
@@ -55,6 +56,7 @@ def space_of(question: Question) -> Space:
             *servers(question),
             *outages(question),
             *single_copies(question),
+            *in_place(question),
             *longer(question),
         ]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]

@@ -14,6 +14,7 @@ from ...assertions import Glimpse
 from ...faults import PHASES, Injector, Rendezvous
 from ...faults.probes import FILE_PROBE, PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
+from ...faults.settings import settings_of
 from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
 from ..proxies.services import Proxies
@@ -214,8 +215,14 @@ class _Starter:
             *("--sink", str(self.sink)),
             *("--target", json.dumps(self.resources.namespaces["job"])),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
+            *self._starts(),
             *self._trigger(),
         )
+
+    def _starts(self) -> tuple[str, ...]:
+        """A job that starts its query once need not know this argument."""
+        starts = settings_of(self.spec.plan.settings).starts
+        return ("--starts", str(starts)) if starts > 1 else ()
 
     def _trigger(self) -> tuple[str, ...]:
         """A job that is not told of a trigger need not know these arguments."""

@@ -227,6 +227,18 @@ def test_a_service_that_is_away_for_longer_than_its_clients_try(
     assert landed(result), described(result)
 
 
+@pytest.mark.parametrize(("sink", "found"), [("remembers_what_it_began", "lost"), long("postgres_upsert", None)])
+def test_a_query_that_its_application_starts_again_in_the_same_process(
+    session: Session, sink: str, found: str | None
+) -> None:
+    result = run(session, sink, "set starts = 4; request:before[kind=COMMIT, batch=1]#1 -> drop")
+    assert [one.kind for one in result.verdict.anomalies] == ([found] if found else []), described(result)
+    assert landed(result), described(result)
+    runs = {event["run"] for event in result.journal if event.get("phase") == "query.start"}
+    drivers = [event for event in result.journal if event["event"] == "driver.started"]
+    assert (len(runs), len(drivers)) == (2, 1)
+
+
 def test_an_impairment_that_nothing_passes_is_inconclusive(session: Session) -> None:
     result = run(session, "redis_ledger", "query.start -> latency(1s, for=1ms)")
     assert result.verdict.outcome.value == "inconclusive", described(result)

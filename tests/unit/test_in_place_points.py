@@ -1,0 +1,52 @@
+"""A query that is started again in the same process, as points: from what the trace recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.faults import format_plan, parse
+from onceproof.harness.certification.points import Question
+from onceproof.harness.certification.space import space_of
+
+ROLES = {"first": 0, "middle": 1}
+
+
+def reported(phase: str, edge: str | None = "before", **fields: Any) -> dict[str, Any]:
+    edges = {} if edge is None else {"edge": edge}
+    return {"event": "point", "phase": phase, "batch": 1, "run": "r", "thread": "t", "process": "p", **edges, **fields}
+
+
+COMMITTED = reported("batch.commit")
+INSERT = reported("request", service="postgres", kind="INSERT")
+COMMIT = reported("request", service="postgres", kind="COMMIT")
+CREATED = reported("file", op="create", path="target/1.json")
+LINE = reported("line", None, file="s.py", line=7, role="python")
+
+
+def texts(*trace: dict[str, Any], starts_again: bool = True) -> list[str]:
+    question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, starts_again=starts_again)
+    return [point.text for point in space_of(question).points if point.detail == "started again in place"]
+
+
+AGAIN = "set starts = 4; "
+BEHIND = f"{AGAIN}batch.commit:before[batch=1] -> fail"
+
+
+def test_the_query_fails_behind_its_batch_and_by_the_last_request_that_is_lost() -> None:
+    assert texts(INSERT, COMMIT, CREATED, COMMITTED) == [
+        BEHIND,
+        f"{AGAIN}request:before[service=postgres, kind=COMMIT, batch=1]#1 -> drop",
+        f"{AGAIN}request:after[service=postgres, kind=COMMIT, batch=1]#1 -> drop",
+    ]
+    assert format_plan(parse(BEHIND)) == BEHIND
+
+
+def test_where_there_are_no_requests_a_change_of_a_file_fails_or_a_line() -> None:
+    [_, changed] = texts(CREATED, LINE, COMMITTED)
+    assert changed == f'{AGAIN}file:before[op=create, path="target/1.json", batch=1]#1 -> fail'
+    [_, line] = texts(LINE, LINE, COMMITTED)
+    assert line == f"{AGAIN}line[s.py:7][batch=1]#2 -> fail"
+
+
+def test_a_job_that_may_not_know_how_is_not_asked_to() -> None:
+    assert texts(INSERT, COMMITTED, starts_again=False) == []
