@@ -29,7 +29,7 @@ from .declarations import ActionSpec
 from .matching import Counter
 from .printing import format_action, format_fault, format_point
 from .rendezvous import ANSWER, DROP, FAIL, GO_ON, LATE, Rendezvous
-from .report import Batches, Message, Stages, process_of, to_point
+from .report import Batches, Message, Stages, Tasks, process_of, to_point
 
 Record = Callable[[str, Mapping[str, Any]], None]
 Observe = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -213,6 +213,7 @@ class Injector:
         self._orders: dict[_Stopped, _Step] = {}
         self._batches = Batches()
         self._stages = Stages()
+        self._tasks = Tasks()
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._acting = 0
@@ -387,7 +388,7 @@ class Injector:
 
     def _point(self, fields: Mapping[str, Any]) -> bytes:
         with self._lock:
-            point = to_point(fields, self._batches, self._stages)
+            point = to_point(fields, self._batches, self._stages, self._tasks)
         if point is None:
             return GO_ON
         point.update(self._observed(point))

@@ -13,6 +13,10 @@ NUMBERS = frozenset({"batch", "partition", "kafka_partition", "stage", "attempt"
 OF_PYTHON = frozenset({"line", "call"})
 """Phases of the job's Python code, which are points inside batches and before the query starts only."""
 
+ANY_THREAD = ""
+OF_FILES = "files "
+"""Stands before the number of a thread in the report of a change of a file."""
+
 WITHOUT_BATCH = frozenset({"request", "file", "jvm"})
 """Phases whose reports do not say which batch the process works for."""
 
@@ -94,8 +98,37 @@ class Stages:
         return known.setdefault(point["stage_id"], len(known) + 1)
 
 
-def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None = None) -> dict[str, Any] | None:
+OF_A_TASK = ("query", "run", "batch", "stage", "stage_id", "partition", "attempt", "task")
+"""What a task is known by."""
+
+
+@dataclass
+class Tasks:
+    """Which task a process works for, or a thread of one: a Python worker serves one task at a time, and so does a
+    thread of an executor. Known from ``task.worker`` and ``task.run``, where these are reported."""
+
+    _of: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+    def note(self, point: Mapping[str, Any]) -> None:
+        task = {name: point[name] for name in OF_A_TASK if name in point}
+        if "worker" in point:
+            self._of[point["worker"], ANY_THREAD] = task
+        elif (point.get("phase"), point.get("edge")) == ("task.run", "before") and "tid" in point:
+            self._of[point["process"], f"{OF_FILES}{point['tid']}"] = task
+        elif (point.get("phase"), point.get("edge")) == ("task.run", "after"):
+            self._of = {place: one for place, one in self._of.items() if one.get("task") != point.get("task")}
+
+    def of(self, point: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is known of the task; empty where none is."""
+        threads = (str(point.get("thread")), ANY_THREAD)
+        return next((self._of[place] for thread in threads if (place := (point["process"], thread)) in self._of), {})
+
+
+def to_point(
+    fields: Mapping[str, Any], batches: Batches, stages: Stages | None = None, tasks: Tasks | None = None
+) -> dict[str, Any] | None:
     """The point of a report; None for Python code between two batches, which is no point."""
+    tasks = tasks or Tasks()
     point = dict(fields)
     driver = point.pop("driver", "")
     point["process"] = process_of(point)
@@ -111,11 +144,13 @@ def to_point(fields: Mapping[str, Any], batches: Batches, stages: Stages | None 
         point["stage_id"] = point.pop("stage")
         point["stage"] = (stages or Stages()).number(point)
     batches.note(driver, point)
+    tasks.note(point)
+    point.pop("tid", None)
     if point.get("phase") in OF_PYTHON:
         when = batches.when(driver)
         return {**when, **point} if when else None
     if point.get("phase") in WITHOUT_BATCH:
-        return {**batches.when(driver), **point}
+        return {**batches.when(driver), **tasks.of(point), **point}
     return point
 
 

@@ -59,9 +59,10 @@ class ResolvedPlan:
     driver's JVM. ``lines`` are the lines that have to be reported: of the sink's file and the modules of its directory,
     which ``plan`` names by their path relative to that directory. ``calls`` are the Python functions that it names,
     ``methods`` those of the driver's JVM, ``rows`` the row numbers of ``task.row``.
-    ``proxied`` are the services of targets to which the job has to speak by a proxy. ``files`` says whether changes of
-    files have to be reported: of all, or but for what the engine itself writes to the checkpoint; ``unsynced``, whether
-    it has to be known what of them is not synced.
+    ``workers``: which Python worker serves a task has to be reported. ``proxied`` are the services of targets to which
+    the job has to speak by a proxy. ``files`` says whether changes of files have to be reported: of all, or but for
+    what the engine itself writes to the checkpoint; ``unsynced``, whether it has to be known what of them is not
+    synced.
     """
 
     plan: Plan
@@ -74,6 +75,7 @@ class ResolvedPlan:
     lines: frozenset[Line]
     calls: frozenset[str] = frozenset()
     methods: frozenset[Method] = frozenset()
+    workers: bool = False
     proxied: frozenset[str] = frozenset()
     files: Files = "none"
     unsynced: bool = False
@@ -144,6 +146,7 @@ def resolve(
         executor_points=_named_in("executor", points)
         | _evidence_of_attempts(plan)
         | _beginnings_of_stages(points)
+        | _tasks_of_effects(points)
         | _parts_of_a_recovery(plan, shape)
         | _traced("executor", shape, trace),
         broker_points=_named_in("broker", points),
@@ -153,6 +156,7 @@ def resolve(
         methods=frozenset(
             (str(point.where["class"]), str(point.where["method"])) for point in points if point.phase == "jvm"
         ),
+        workers=_of_tasks(points) or "worker" in _targets(plan),
         proxied=_proxied(points, plan, shape, trace),
         files=_files(points, unsynced or (trace and not no_files and shape.writes_files)),
         unsynced=unsynced,
@@ -232,14 +236,27 @@ def _evidence_of_attempts(plan: Plan) -> frozenset[PhasePoint]:
 
     So it is where something is done to a thread that runs Python code: it may be that of a task.
     """
-    targets = {action.target for fault in plan.faults for action in fault.actions}
     in_python = any(fault.actions[0].target is None and _in_python(fault.at) for fault in plan.faults)
-    needed = in_python or targets & set(SPARK_TARGETS)
+    needed = in_python or _targets(plan) & set(SPARK_TARGETS)
     return frozenset({("task.run", "before"), ("task.run", "after")}) if needed else frozenset()
+
+
+def _targets(plan: Plan) -> set[str | None]:
+    return {action.target for fault in plan.faults for action in fault.actions}
 
 
 def _in_python(at: Point | Moment) -> bool:
     return isinstance(at, Point) and phase_named(at.phase).where == "python"
+
+
+def _tasks_of_effects(points: Iterable[Point]) -> frozenset[PhasePoint]:
+    """Which task asks for a request or a change of a file is known by the beginnings and ends of tasks."""
+    return frozenset({("task.run", "before"), ("task.run", "after")}) if _of_tasks(points) else frozenset()
+
+
+def _of_tasks(points: Iterable[Point]) -> bool:
+    effects = [point for point in points if phase_named(point.phase).where in ("connection", "files")]
+    return any(name in point.where for point in effects for name in ("stage", "partition", "attempt"))
 
 
 def _beginnings_of_stages(points: Iterable[Point]) -> frozenset[PhasePoint]:
@@ -249,7 +266,7 @@ def _beginnings_of_stages(points: Iterable[Point]) -> frozenset[PhasePoint]:
 
 def _parts_of_a_recovery(plan: Plan, shape: SinkShape) -> frozenset[PhasePoint]:
     """Where a driver is ended, its successor's recovery is measured: up to the first task, and what loads state."""
-    if not any(action.target == "driver" for fault in plan.faults for action in fault.actions):
+    if "driver" not in _targets(plan):
         return frozenset()
     loading = phase_named("state.load")
     loads = {(loading.name, edge) for edge in loading.edges} if has_phase(shape, loading) else set()

@@ -90,6 +90,8 @@ _WRITER = "org.apache.spark.sql.connector.write.DataWriter"
 _FACTORY = "org.apache.spark.sql.execution.streaming.sources.MicroBatchWriterFactory"
 _WORKERS = "org.apache.spark.api.python.PythonWorkerFactory"
 
+_TID = '(new java.io.File("/proc/thread-self")).getCanonicalFile().getName()'
+"""The thread's number, as Linux has it: proc(5)."""
 _THREAD = "java.lang.Thread.currentThread()"
 _OWN_WRITER = f'linked("onceproof.writer", {_THREAD}) == $0'
 Points = tuple[tuple[str, str | None], ...]
@@ -129,8 +131,9 @@ def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], depth
 
 def _run(class_name: str, variant: str) -> tuple[Rule, Rule]:
     bind = (f"{CONTEXT} = $1",)
+    begun = {**IDENTITY, "tid": _TID}
     return (
-        Rule("task.run", "before", "executor", Spot(class_name, _RUN, "ENTRY"), IDENTITY, bind, STREAMING, variant),
+        Rule("task.run", "before", "executor", Spot(class_name, _RUN, "ENTRY"), begun, bind, STREAMING, variant),
         Rule("task.run", "after", "executor", Spot(class_name, _RUN, "EXIT"), IDENTITY, bind, STREAMING, variant),
     )
 

@@ -288,8 +288,7 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
     """What the rules of driver or executor have to report; ``task.worker`` says which Python worker serves a task."""
     resolved = spec.resolved
     points = resolved.driver_points if side == "driver" else resolved.executor_points
-    targets = {action.target for fault in spec.plan.faults for action in fault.actions}
-    helping = ["task.worker"] if side == "executor" and "worker" in targets else []
+    helping = ["task.worker"] if side == "executor" and resolved.workers else []
     if side == "driver" and resolved.shape.execution == "async progress":
         helping = ["batch.input"]
     return [*sorted(points), *helping]

@@ -108,6 +108,28 @@ def test_a_full_disk_where_a_file_is_synced_reaches_the_engine(session: Session)
     assert (raised["op"], raised["error"]) == ("sync", "ENOSPC")
 
 
+@pytest.mark.parametrize(
+    ("sink", "point"),
+    [
+        ("file_manifest", 'file:before[op=create, path="target/*.parquet", batch=1, partition=1]'),  # the JVM's threads
+        pytest.param(
+            "postgres_prepared",  # Python workers
+            'request:before[kind="PREPARE TRANSACTION", batch=1, stage=1, partition=1, attempt=0]',
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_what_a_task_does_is_chosen_by_the_task(session: Session, sink: str, point: str) -> None:
+    result = run(session, sink, f"{point} -> {'fail' if sink == 'file_manifest' else 'drop'}")
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    reported = [event for event in result.journal if event.get("phase") in ("file", "request")]
+    tasks = {(one["partition"], one["attempt"]) for one in reported if one.get("batch") == 1 and "partition" in one}
+    assert {(0, 0), (1, 0), (2, 0), (1, 1)} <= tasks
+    [reached] = [index for index, event in enumerate(result.journal) if event["event"] == "fault.reached"]
+    before = [event for event in result.journal[:reached] if event["event"] == "point"]
+    assert (before[-1]["partition"], before[-1]["attempt"], before[-1]["stage"]) == (1, 0, 1)
+
+
 LOSS_OF_POWER = "batch.commit:after[batch=1] -> kill(driver, unsynced=lost)"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from onceproof.faults import parse
 from onceproof.faults.injector import Injector
-from onceproof.faults.report import Batches, Malformed, read_message, to_point
+from onceproof.faults.report import Batches, Malformed, Stages, Tasks, read_message, to_point
 
 from onceproof.plans import ActionReference, Point
 
@@ -665,6 +665,26 @@ def test_numbers_are_numbers_and_null_is_absent() -> None:
     begun = Batches()
     begun.note("", {"phase": "query.start"})
     assert to_point({"phase": "line", "pid": 1}, begun) is None
+
+
+def test_what_a_worker_or_a_thread_does_is_of_the_task_that_it_works_for() -> None:
+    known = Tasks()
+
+    def point(phase: str, **fields: Any) -> dict[str, Any]:
+        return to_point({"phase": phase, "place": "a", "pid": 7, **fields}, Batches(), Stages(), known) or {}
+
+    def task_of(found: Mapping[str, Any]) -> tuple[object, ...]:
+        return tuple(found.get(name) for name in ("batch", "stage", "partition", "attempt"))
+
+    first = {"batch": 2, "stage": 40, "partition": 1, "attempt": 0, "task": 9}
+    assert "tid" not in point("task.run", edge="before", tid="71", **first)
+    point("task.worker", worker=8, **first)
+    assert task_of(point("file", thread="files 71")) == (2, 1, 1, 0)
+    assert task_of(point("file", thread="files 72")) == (None,) * 4
+    assert task_of(point("request", thread="redis 1")) == (None,) * 4, "a JVM's connection is of no thread"
+    assert task_of(point("request", thread="redis 2", pid=8)) == (2, 1, 1, 0)
+    point("task.run", edge="after", **first)
+    assert task_of(point("file", thread="files 71")) == task_of(point("request", pid=8)) == (None,) * 4
 
 
 def test_a_request_that_was_delayed_is_passed_on_late_and_any_other_thread_just_goes_on(
