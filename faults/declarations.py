@@ -35,6 +35,9 @@ process of the driver's machine, which the system stops."""
 SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
 """The servers of targets, by the names of their services: Kafka's are the brokers."""
 
+ITSELF = "self"
+"""The target that is the process whose thread is stopped at the point."""
+
 EVERYWHERE: tuple[ProcessKind, ...] = tuple(PROCESS_KINDS)
 
 ENVIRONMENTS = ("local", "docker")

@@ -14,6 +14,7 @@ from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
     ALWAYS_REPORTED,
     EXECUTIONS,
+    ITSELF,
     PROCESS_KINDS,
     SERVERS,
     SINKS,
@@ -440,6 +441,8 @@ def _check_action(planned: _PlannedAction) -> None:
             _check_worker(planned)
         case "broker":
             _check_broker(planned)
+        case target if target == ITSELF:
+            _check_itself(planned)
         case service if service in SERVERS:
             _check_server(planned)
     _check_arguments(planned)
@@ -573,6 +576,14 @@ def _check_broker(planned: _PlannedAction) -> None:
     names = f"valid: {', '.join(valid)}" if valid else f"{_sink(planned.shape)} has none"
     wanted = f"{planned.text} needs which=, or a point that stops a broker"
     raise planned.error(f"{wanted}: {names}", "target")
+
+
+def _check_itself(planned: _PlannedAction) -> None:
+    """A broker would have to be started again, which is for whoever kills a broker."""
+    if planned.phase is None:
+        raise planned.error(f"{planned.text} needs a point: at(...) stops no process", "target")
+    if planned.phase.where == "broker":
+        raise planned.error(f"{planned.stopped}: write {planned.action.name}(broker)", "target")
 
 
 def _names_group(phase: Phase) -> bool:

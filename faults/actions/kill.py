@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
-from ..declarations import SERVERS, ActionSpec, Parameter
+from ..declarations import ITSELF, SERVERS, ActionSpec, Parameter
 from ..replays import OF_A_DRIVER
 from ._brokers import ALL, FOLLOWERS, chosen, which_broker
 
@@ -22,7 +22,8 @@ ACTION = ActionSpec(
     meaning="SIGKILL; its supervisor restarts it at once. driver: its whole machine (JVM, Python, pyspark.daemon, "
     "workers); executor: the JVM of the parked task; worker: the Python worker that serves the parked task; node: the "
     "worker machine of the parked task, with all on it (docker); broker: the parked one; postgres, redis: the target's "
-    "server, which then recovers. With unsynced=lost the driver's machine loses its power",
+    "server, which then recovers; self: the process that reached the point, with those that it has started. With "
+    "unsynced=lost the driver's machine loses its power",
     example="sink.commit:after[batch=2] -> kill(driver)",
     act=act,
     requires=(
@@ -30,8 +31,9 @@ ACTION = ActionSpec(
         Requirement("higher_attempt", targets=("executor", "worker", "node")),
         Requirement("broker_registered", targets=("broker",)),
         Requirement("server_back", targets=SERVERS),
+        Requirement("died", targets=(ITSELF,)),
     ),
-    targets=("driver", "executor", "worker", "node", "broker", *SERVERS),
+    targets=("driver", "executor", "worker", "node", "broker", *SERVERS, ITSELF),
     arguments=(
         Parameter(
             "unsynced",
@@ -44,6 +46,6 @@ ACTION = ActionSpec(
         ),
         which_broker(FOLLOWERS, ALL),
     ),
-    self_inflicted=("executor", "worker", "node", *SERVERS),
+    self_inflicted=("executor", "worker", "node", *SERVERS, ITSELF),
     takes_service_away=("broker", *SERVERS),
 )

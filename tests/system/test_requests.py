@@ -227,6 +227,23 @@ def test_a_service_that_is_away_for_longer_than_its_clients_try(
     assert landed(result), described(result)
 
 
+@pytest.mark.parametrize(
+    ("sink", "point", "drivers"),
+    [
+        ("postgres_ledger", "sink.write:after[batch=1]", 2),  # the JVM, whose Python ends by itself
+        long("postgres_ledger", "request:before[kind=COMMIT, batch=1]", 2),
+        long("postgres_prepared", "request:before[kind=INSERT, batch=1, partition=1]", 1),  # a Python worker
+    ],
+)
+def test_the_process_that_reached_a_point_dies_alone(session: Session, sink: str, point: str, drivers: int) -> None:
+    result = run(session, sink, f"{point} -> kill(self)")
+    assert result.verdict.outcome.value == "pass", described(result)
+    assert landed(result), described(result)
+    [confirmed] = [event for event in result.journal if event["event"] == "fault.confirmed"]
+    assert confirmed["process"].rpartition(":")[2] in confirmed["detail"]
+    assert sum(event["event"] == "driver.started" for event in result.journal) == drivers
+
+
 @pytest.mark.parametrize(("sink", "found"), [("remembers_what_it_began", "lost"), long("postgres_upsert", None)])
 def test_a_query_that_its_application_starts_again_in_the_same_process(
     session: Session, sink: str, found: str | None

@@ -160,6 +160,15 @@ def test_a_broker_that_nothing_can_be_is_refused(which: str, message: str) -> No
         resolve(parse(f"sink.write:before -> kill(broker, which={which})"), FOREACH, "local[2]", brokers=1)
 
 
+def test_the_process_that_reaches_a_point_is_killed_wherever_it_is_but_in_a_broker() -> None:
+    for text in ("sink.write:after", "line[two_phase.py:5]", "task.run:before"):
+        assert resolved(f"{text} -> kill(self)", PYTHON)
+    assert (
+        "txn.prepare stops the broker: write kill(broker)" in refusal("txn.prepare:after -> kill(self)", PYTHON).message
+    )
+    assert "kill(self) needs a point: at(...) stops no process" in refusal("at(3s) -> kill(self)", PYTHON).message
+
+
 def test_a_server_is_killed_only_for_a_sink_that_uses_it() -> None:
     text = "sink.write:after[batch=1] -> kill(redis) then restart(redis, after=2s)"
     using = replace(FOREACH, services=frozenset({"redis"}))
