@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ...faults.capabilities import Impairment
@@ -13,18 +14,18 @@ from ..environments.base import EffectError
 from ..proxies.links import InForce
 from ..proxies.proxy import Proxy
 from ..proxies.services import Proxies
+from .endings import Endings
 
 Record = Callable[[str, Mapping[str, Any]], None]
 
 
 @dataclass
 class Connections:
-    """Those through a trial's proxies. Each impairment is ended by a thread of its own, at the latest by ``settle``."""
+    """Those through a trial's proxies."""
 
     proxies: Proxies
     record: Record
-    _enders: list[threading.Thread] = field(default_factory=list)
-    _over: threading.Event = field(default_factory=threading.Event)
+    _endings: Endings = field(default_factory=Endings)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def impair(self, service: str | None, impairment: Impairment, seconds: float, by: ActionReference) -> str:
@@ -34,10 +35,8 @@ class Connections:
             begun = [(proxy, proxy.links.impair(impairment)) for proxy in found.values()]
             fields = by.as_fields() | {"services": list(found)}
             self.record("network.impaired", fields)
-            name = f"end of the impairment of {' and '.join(found)}"
-            ender = threading.Thread(target=self._end, args=(begun, seconds, fields), name=name, daemon=True)
-            self._enders.append(ender)
-            ender.start()
+            name = f"impairment of {' and '.join(found)}"
+            self._endings.after(seconds, partial(self._end, begun, fields), name)
         return f"the connections to {' and '.join(found)} are impaired for {seconds:g} s"
 
     def reset(self, service: str | None) -> str:
@@ -50,22 +49,19 @@ class Connections:
 
     def settle(self, deadline: float) -> list[str]:
         """Restore at once what is still impaired; nothing is impaired any more. Returns what has not ended."""
-        with self._lock:
-            self._over.set()
-        for ender in self._enders:
-            ender.join(deadline)
-        return [f"{ender.name} has not come" for ender in self._enders if ender.is_alive()]
+        with self._lock:  # what is being impaired just now is restored, too
+            self._endings.close()
+        return self._endings.join(deadline)
 
     def _found(self, service: str | None) -> dict[str, Proxy]:
-        if self._over.is_set():
+        if self._endings.over:
             raise EffectError("no connection is impaired any more: the job has ended")
         found = self.proxies.of(service)
         if not found:
             raise EffectError(f"no connection to {service or 'a service'} passes a proxy")
         return found
 
-    def _end(self, begun: list[tuple[Proxy, InForce]], seconds: float, fields: Mapping[str, Any]) -> None:
-        self._over.wait(seconds)
+    def _end(self, begun: list[tuple[Proxy, InForce]], fields: Mapping[str, Any]) -> None:
         for proxy, impairment in begun:
             proxy.links.restore(impairment)
         affected = sum(impairment.affected for _, impairment in begun)

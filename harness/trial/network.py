@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..environments.base import EffectError, Environment
+from .endings import Endings
 
 Record = Callable[[str, Mapping[str, Any]], None]
 
@@ -43,14 +45,13 @@ class Cut:
 
 @dataclass
 class Network:
-    """The network of a trial's environment. Each cut is healed by a thread of its own, at the latest by ``settle``."""
+    """The network of a trial's environment."""
 
     environment: Environment
     record: Record
     _cuts: list[Cut] = field(default_factory=list)
-    _healers: list[threading.Thread] = field(default_factory=list)
+    _healings: Endings = field(default_factory=Endings)
     _failures: list[str] = field(default_factory=list)
-    _over: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def cut(self, cut: Cut, seconds: float) -> str:
@@ -60,22 +61,18 @@ class Network:
             detail = self.environment.cut(cut.process, cut.peer)
             self._cuts.append(cut)
             self.record("network.cut", cut.as_fields() | {"detail": detail})
-            healer = threading.Thread(target=self._heal, args=(cut, seconds), name=f"healing of {cut}", daemon=True)
-            self._healers.append(healer)
-            healer.start()
+            self._healings.after(seconds, partial(self._heal, cut), f"healing of {cut}")
         return detail
 
     def settle(self, deadline: float) -> list[str]:
         """Heal at once what is still cut; nothing is cut any more. Returns what could not be healed."""
-        with self._lock:
-            self._over.set()
-        for healer in self._healers:
-            healer.join(deadline)
-        hanging = [f"{healer.name} has not ended" for healer in self._healers if healer.is_alive()]
+        with self._lock:  # what is being cut just now is healed, too
+            self._healings.close()
+        hanging = self._healings.join(deadline)
         return self._failures + hanging
 
     def _check(self, cut: Cut) -> None:
-        if self._over.is_set():
+        if self._healings.over:
             raise EffectError(f"{cut} is not cut off: the job has ended")
         if cut.peer == cut.machine:
             raise EffectError(f"{cut} is not a partition: {cut.process} ({cut.target}) runs on that machine itself")
@@ -83,8 +80,7 @@ class Network:
             if cut.shares_a_link_with(other):
                 raise EffectError(f"{cut} is not cut off: that is a part of another partition, {other}, not healed yet")
 
-    def _heal(self, cut: Cut, seconds: float) -> None:
-        self._over.wait(seconds)
+    def _heal(self, cut: Cut) -> None:
         try:
             detail = self.environment.heal(cut.process, cut.peer)
         except Exception as error:
