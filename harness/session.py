@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,12 +19,12 @@ from .artifacts.lock import is_coordinates
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, environments
-from .environments.host import added
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
-from .sinks import Sink, SinkProcess, brokers_wanted, check_release, find_sink, release_wanted, shape
+from .sink_processes import SinkProcesses
+from .sinks import Sink, brokers_wanted, check_release, find_sink, release_wanted, shape
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
@@ -230,33 +230,10 @@ def where(options: EnvironmentOptions) -> tuple[str, str]:
     return options.env, options.master or DEFAULT_MASTER[options.env]
 
 
-@dataclass(frozen=True)
-class _Served:
-    """A process for a sink's functions. Its output goes to the trial for which it was started."""
-
-    process: SinkProcess
-    log: Path
-
-    @contextmanager
-    def kept_in(self, logs: Path) -> Iterator[SinkProcess]:
-        """What it says meanwhile is kept in another trial's ``logs``, too."""
-        before = self.log.stat().st_size if self.log.exists() else 0
-        try:
-            yield self.process
-        finally:
-            said = added(self.log, before)
-            if said and logs != self.log.parent:
-                (logs / self.log.name).write_bytes(said)
-
-    def remove_empty_log(self) -> None:
-        if self.log.exists() and not self.log.stat().st_size:
-            self.log.unlink()
-
-
 class Session:
     """Owns an environment, or is attached to one, and keeps it warm between its trials.
 
-    Safe to use from several threads: each thread gets its own process for the sink's functions. Never more than
+    Safe to use from several threads: each trial gets its own process for the sink's functions. Never more than
     ``at_once`` trials run at the same time; further ones wait for their turn.
     """
 
@@ -267,7 +244,7 @@ class Session:
         self._lock = threading.Lock()
         self._environment: Environment | None = None
         self._rendezvous: Rendezvous | None = None
-        self._served: dict[tuple[Path, int], _Served] = {}
+        self._processes = SinkProcesses(self._options.sink_deadline)
         self._sinks: dict[Path, Sink] = {}
         self._fetched: dict[Path, list[str]] = {}
         self._checked: set[tuple[Job, Path, Workload]] = set()
@@ -295,6 +272,7 @@ class Session:
             if self._environment is None:
                 self._environment = open_environment(self._options)
                 self._stack.callback(self._environment.close)
+                self._stack.callback(self._processes.close)
             return self._environment
 
     def _serving(self) -> Rendezvous:
@@ -342,7 +320,7 @@ class Session:
             keep=request.keep,
             own_services=request.own_services,
         )
-        with self._turn, self._serve(sink.path, directory / LOGS).kept_in(directory / LOGS) as process:
+        with self._turn, self._processes.borrow(sink.path, self.environment, directory / LOGS) as process:
             result = run_trial(spec, self.environment, process, directory, self._serving())
             write_trial(result)
         return result
@@ -351,7 +329,8 @@ class Session:
         """Load a sink; cached. Raises SinkError."""
         if path not in self._sinks:
             shape(path)
-            self._sinks[path] = self._serve(path, logs).process.describe()
+            with self._processes.borrow(path, self.environment, logs) as process:
+                self._sinks[path] = process.describe()
         return self._sinks[path]
 
     def _jars(self, sink: Sink) -> list[str]:
@@ -370,14 +349,3 @@ class Session:
             if release_wanted(sink.path) is not None:
                 check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
             self._checked.add((job, sink.path, workload))
-
-    def _serve(self, path: Path, logs: Path) -> _Served:
-        """This thread's process for the sink's functions; its log is in ``logs`` if it is a new one."""
-        key = (path, threading.get_ident())
-        if key not in self._served:
-            log = logs / f"sink-{path.stem}.log"
-            served = _Served(SinkProcess(path, self.environment, log, self._options.sink_deadline), log)
-            self._stack.callback(served.remove_empty_log)
-            self._stack.enter_context(served.process)
-            self._served[key] = served
-        return self._served[key]

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from onceproof.assertions import Guarantee
 from onceproof.harness import session as module
+from onceproof.harness import sink_processes
 from onceproof.harness.errors import SinkError
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import Sink, shape
@@ -22,10 +23,7 @@ class SinkProcess:
         self.path, self.log = path, log
         log.touch()
 
-    def __enter__(self) -> SinkProcess:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
+    def close(self) -> None: ...
 
     def say(self, text: str) -> None:
         with self.log.open("a") as log:
@@ -57,7 +55,7 @@ def trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Trials]:
     """The directory of --runs cannot be had: each trial has a directory of its own."""
     environment = SimpleNamespace(own_host=lambda: "127.0.0.1", provide=lambda services: None, close=lambda: None)
     monkeypatch.setattr(module, "open_environment", lambda options: environment)
-    monkeypatch.setattr(module, "SinkProcess", SinkProcess)
+    monkeypatch.setattr(sink_processes, "SinkProcess", SinkProcess)
     monkeypatch.setattr(module, "write_trial", lambda result: None)
     monkeypatch.setattr(module, "check_job", lambda job, workload, sink: None)
     (tmp_path / "file").touch()
