@@ -199,6 +199,22 @@ def with_struck(asked: Space, before: Space, store: Store) -> Space:
     )
 
 
+def but_for_those_that_others_stand_for(space: Space, store: Store) -> Space:
+    """Of points that lead to the same, those that were not reached are left out where another one was."""
+    results = {point.text: store.get(point.text) for point in space.points}
+    reached = {point.way for point in space.points if point.way and _was_reached(results[point.text])}
+    kept = [
+        point
+        for point in space.points
+        if point.way not in reached or results[point.text] is None or _was_reached(results[point.text])
+    ]
+    return replace(space, points=tuple(kept))
+
+
+def _was_reached(result: PointResult | None) -> bool:
+    return result is not None and result.reached
+
+
 def _struck(state: _SweepState) -> Iterator[Struck]:
     """The points whose trials reported every line, each with its trial's journal."""
     last: tuple[Path, Sequence[Event]] | None = None
@@ -243,14 +259,15 @@ class _SweepState:
     whole: bool = False
 
     def certificate(self) -> Certificate:
-        found = [result for point in self.asked.points if (result := self.store.get(point.text)) is not None]
+        space, asked = (but_for_those_that_others_stand_for(one, self.store) for one in (self.space, self.asked))
+        found = [result for point in asked.points if (result := self.store.get(point.text)) is not None]
         results = [*found, *unexplained(self.store.of_runs(), found)]
-        complete = self.whole and len(found) == len(self.asked.points) > 0 and self.asked.whole
+        complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
         by_plan = {result.plan: result for result in found}
-        swept = {point.at for point in self.asked.points if isinstance(point.at, Line)}
+        swept = {point.at for point in asked.points if isinstance(point.at, Line)}
         ran = lines_in(self.trace.journal) | lines_of_starts(self.trace.journal)
         left_out = unswept(find_sink(self.request.sink), ran | swept)
-        scope = scope_of(self.space, self.asked, by_plan, self.roles, left_out, self.whole)
+        scope = scope_of(space, asked, by_plan, self.roles, left_out, self.whole)
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)
         document = self.trace.document
@@ -265,7 +282,7 @@ class _SweepState:
             workload=document.workload,
             profile=self.wanted.profile,
             coverage=Coverage(
-                points=len(self.asked.points),
+                points=len(asked.points),
                 run=len(found),
                 landed=sum(result.landed for result in found),
             ),

@@ -41,6 +41,7 @@ class SweepPoint:
     for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
     trials share, so that nothing else may run at the same time. ``batches``: of the run, where it is not as many as the
     workload has. ``required``: the sink asks for what this tries: where it cannot be tried, nothing has passed.
+    ``way``: what it leads to, of points that may stand for each other; empty for others.
     """
 
     at: Step | Line
@@ -53,6 +54,7 @@ class SweepPoint:
     exclusive: bool = False
     batches: int | None = None
     required: bool = False
+    way: str = ""
 
     @property
     def step(self) -> str:

@@ -2,13 +2,14 @@
 
 Which code runs after a fault at a line shows only in the trial that strikes there: its journal has every line that was
 executed. What neither the reference nor the traced replay ran becomes a plan of two faults. Several crashes lead to the
-same code: those with the least and with the most done before them stand for all.
+same code: those with the least and with the most done before them stand for all. What is left behind by a crash may
+depend on how tasks took turns, so that one of the two may not come as far again: then the other stands for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from ...faults import Fault, Plan, Point, format_action, format_fault
@@ -52,7 +53,8 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
                 found.setdefault((killed, way), []).append(second)
     for seconds in found.values():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
-        yield from map(_planned, [least] if least == most else [least, most])
+        for second in [least] if least == most else [least, most]:
+            yield replace(_planned(second), way=f"{_ways_end(second)} after {'a kill' if killed else 'an error'}")
 
 
 def _seconds(point: SweepPoint, journal: Sequence[Event], known: set[Way]) -> Iterator[_Second]:
@@ -74,6 +76,11 @@ def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[
     assert batch is not None  # a line is executed in one
     before, after = around(format_fault(first), journal)
     return executions(before, batch), executions(after, batch)
+
+
+def _ways_end(second: _Second) -> str:
+    """The way, by its two lines."""
+    return " to ".join(str(line or "the end") for line in second.way)
 
 
 def _planned(second: _Second) -> SweepPoint:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from onceproof.faults import Plan, parse
-from onceproof.harness.certification.points import Question, SweepPoint
+from onceproof.harness.certification.certify import but_for_those_that_others_stand_for
+from onceproof.harness.certification.points import Question, Space, SweepPoint
 from onceproof.harness.certification.recoveries import recoveries, shows_a_recovery
+from onceproof.harness.certification.results import Store
 from onceproof.harness.certification.trace import Line, Step
 
 KILL = "line[s.py:7][batch=1]#2 -> kill(driver)"
@@ -86,3 +89,24 @@ def test_only_single_faults_at_lines_show_a_recovery() -> None:
     assert shows_a_recovery(point(KILL))
     assert not shows_a_recovery(point(f"{KILL}; line[s.py:3][batch=1] -> kill(driver)"))
     assert not shows_a_recovery(SweepPoint(Step("sink.write", "after"), "kill(driver)", "middle", 1, Plan()))
+
+
+def test_one_that_is_not_reached_again_is_stood_for_by_another_that_leads_to_the_same() -> None:
+    """What a crash leaves behind may depend on how tasks took turns."""
+    recovery = [line(number, "local:2") for number in (5, 3)]
+    crashes = [f"line[s.py:7][batch=1]#{nth} -> kill(driver)" for nth in (1, 2)]
+    struck = [
+        (point(text), [line(5), *([line(7)] * nth), reached(text), *recovery]) for nth, text in enumerate(crashes, 1)
+    ]
+    space = Space(tuple(recoveries(question(5, 7, 7, 8), struck)))
+    [first, last] = [one for one in space.points if ":3]" in one.text]
+    assert first.way == last.way != ""
+
+    def left(*results: tuple[SweepPoint, bool]) -> list[SweepPoint]:
+        stored = {one.text: SimpleNamespace(reached=was_reached) for one, was_reached in results}
+        kept = but_for_those_that_others_stand_for(space, cast(Store, stored)).points
+        return [one for one in kept if one.way == first.way]
+
+    assert left((first, False), (last, True)) == [last]
+    assert left((first, False), (last, False)) == [first, last], "nothing stands for it"
+    assert left((first, False)) == [first, last], "the other one has not been run"
