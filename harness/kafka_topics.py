@@ -258,7 +258,10 @@ def _partition(bootstrap: str, topic: str, partition: int, timeout: float) -> An
 
 def _metadata(admin: AdminClient, topic: str, until: float) -> dict[int, Any]:
     """The topic's partitions, none if it is unknown."""
-    topics = _listed(admin, until)
+    try:
+        topics = _listed(admin, until)
+    except ObservationError as error:
+        raise ObservationError(f"topic {topic}: {error}") from error
     return dict(topics[topic].partitions) if topic in topics else {}
 
 

