@@ -519,12 +519,22 @@ def test_a_paused_worker_goes_on_if_the_task_that_it_serves_ends() -> None:
 
 def test_a_broker_whose_pause_is_ended_elsewhere_must_report_itself() -> None:
     text = "batch.commit:before[batch=1] -> resume(broker)"
-    paper = Paper().start().hand_over(1, 1).point("batch.commit", "before", 1, 1)
-    paper.reached_last().fired("resume(broker)", confirmed=False)
+    paper = Paper().start().hand_over(1, 1).add("process.paused", target="broker", process="local:4")
+    paper.point("batch.commit", "before", 1, 1).reached_last().fired("resume(broker)", confirmed=False)
     paper.add("process.resumed", target="broker", process="local:4").confirmed("resume(broker)").finish(1, 1)
     assert seen(paper, text) is None, "that the driver goes on says nothing of the broker"
     paper.add("point", phase="txn.prepare", edge="after", role="broker", process="local:4")
     assert seen(paper, text) == "local:4 reported txn.prepare afterwards"
+
+
+def test_a_broker_that_is_stopped_only_when_its_end_is_reached_proves_nothing() -> None:
+    """A kill of its leader in the same fault has then come before the followers stood still."""
+    text = "batch.commit:before[batch=1] -> resume(broker)"
+    paper = Paper().start().hand_over(1, 1).point("batch.commit", "before", 1, 1).reached_last()
+    paper.add("process.paused", target="broker", process="local:4").fired("resume(broker)", confirmed=False)
+    paper.add("process.resumed", target="broker", process="local:4").confirmed("resume(broker)").finish(1, 1)
+    paper.add("process.answers", target="broker", process="local:4", detail="broker 2 registered")
+    assert seen(paper, text) is None
 
 
 class Read(list[Any]):
