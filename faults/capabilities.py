@@ -25,6 +25,9 @@ class InjectionError(Exception):
     """An action could not be carried out: the trial is inconclusive."""
 
 
+FOLLOWERS = "followers"
+
+
 @dataclass(frozen=True)
 class Which:
     """A broker, or some, by number (``broker1`` to ``broker3``) or by what they are just then: ``controller``,

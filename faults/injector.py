@@ -211,6 +211,7 @@ class Injector:
         self._armed = tuple(_arm(index, fault) for index, fault in enumerate(plan.faults))
         self._awaited: list[_Awaited] = []
         self._orders: dict[_Stopped, _Step] = {}
+        self._begun: set[tuple[str, str | None]] = set()
         self._batches = Batches()
         self._stages = Stages()
         self._tasks = Tasks()
@@ -414,7 +415,8 @@ class Injector:
 
     def _matching(self, point: Mapping[str, Any]) -> tuple[list[_Armed], list[_Armed], list[_Awaited]]:
         """The faults that fire at this point, those whose holds park it, and the pauses that end here."""
-        counted = [armed for armed in self._armed if armed.at and armed.at.count(point) == armed.at.nth]
+        counting = [armed for armed in self._armed if armed.at and self._counts(armed)]
+        counted = [armed for armed in counting if armed.at and armed.at.count(point) == armed.at.nth]
         fires = [armed for armed in counted if armed.status.error is None]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
         awaited = [waiting for waiting in self._awaited if waiting.point.count(point) == waiting.point.nth]
@@ -523,6 +525,7 @@ class Injector:
     def _perform(self, step: _Step) -> None:
         """One action with its events."""
         self._fired(step)
+        self._note_begun(step.action)
         detail = step.spec.act(step.action, step.scene)
         if step.thread.told_to_act:
             with self._lock:
@@ -541,6 +544,7 @@ class Injector:
         except BaseException:
             self._forget(awaited)
             raise
+        self._note_begun(step.action)
         under_way, over = threading.Event(), threading.Event()
         if step.spec.keeps_thread:
             step.thread.answer.kept_until.append(over)
@@ -554,6 +558,18 @@ class Injector:
         threading.Thread(target=finish, name=f"end of {step.action.name}", daemon=True).start()
         if awaited is None:
             under_way.wait()  # so that nobody takes the fault for done meanwhile
+
+    def _note_begun(self, action: Action) -> None:
+        with self._lock:
+            self._begun.add((action.name, action.target))
+
+    def _counts(self, armed: _Armed) -> bool:
+        """Whether reports of the fault's point count by now: where an action ends what another fault begins, once that
+        has been begun."""
+        specs = [(action_named(action.name), action.target) for action in armed.fault.actions]
+        return all(
+            (spec.follows, target) in self._begun for spec, target in specs if spec.follows and not spec.same_fault
+        )
 
     def _forget(self, awaited: _Awaited | None) -> None:
         if awaited is not None:

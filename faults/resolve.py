@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
-from .actions._brokers import BY_NUMBER, FOLLOWERS, GROUP_COORDINATOR, chosen
+from .actions._brokers import BY_NUMBER, GROUP_COORDINATOR, chosen
 from .actions._links import service_of
+from .capabilities import FOLLOWERS
 from .catalogue import action_named, has_phase, phase_named, phases_of
 from .declarations import (
     ALWAYS_REPORTED,

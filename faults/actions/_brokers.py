@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ...plans import Action
-from ..capabilities import Which
+from ..capabilities import FOLLOWERS, Which
 from ..declarations import Parameter
 
 BY_NUMBER = ("broker1", "broker2", "broker3")
 GROUP_COORDINATOR = "group_coordinator"
-FOLLOWERS = "followers"
 ALL = "all"
 
 NAMED = {

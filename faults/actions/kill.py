@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...plans import Action
 from ...requirements import Requirement
-from ..capabilities import Scene
+from ..capabilities import FOLLOWERS, Scene
 from ..declarations import ITSELF, SERVERS, ActionSpec, Parameter
 from ..replays import OF_A_DRIVER
-from ._brokers import ALL, FOLLOWERS, chosen, which_broker
+from ._brokers import ALL, chosen, which_broker
 
 
 def act(action: Action, scene: Scene) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...plans import Action
 from ...requirements import Requirement
-from ..capabilities import Scene
+from ..capabilities import FOLLOWERS, Scene
 from ..declarations import ActionSpec, Parameter
-from ._brokers import FOLLOWERS, chosen, which_broker
+from ._brokers import chosen, which_broker
 
 
 def act(action: Action, scene: Scene) -> str:

@@ -15,10 +15,6 @@ from .trace import Event, Step, reports
 STOPPED = 8.0
 """Seconds for which the others stand still at most: so long does a client wait that wants a copy."""
 
-FETCHED = 1.0
-"""Seconds by which the records go out later: a follower that was waiting for some when it was stopped has its answer
-by then (replica.fetch.wait.max.ms: 500), and asks for no more."""
-
 BY_THE_LEADER = 1
 """The acks of such a request; 0 waits for nobody, and is shown by requests that are lost."""
 
@@ -51,7 +47,6 @@ def _point(event: Event, role: str, batch: int) -> SweepPoint:
     plan = Plan(
         (
             Fault(before, (pause,)),
-            Fault(before, (Action("delay", None, {"for": FETCHED}),)),
             Fault(after, (kill, Action("resume", "broker"))),
         )
     )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ...faults import SERVERS
-from ...faults.capabilities import Impairment, Which
+from ...faults.capabilities import FOLLOWERS, Impairment, Which
 from ...plans import ActionReference
 from ..environments.base import Driver, EffectError, Environment
 from ..errors import ObservationError
@@ -30,6 +30,10 @@ from .supervisor import Supervisor
 Report = Mapping[str, Any]
 
 One = TypeVar("One")
+
+FETCHED_SECONDS = 1.0
+"""How long a leader takes at most to answer what a follower had asked before it was stopped, twice over
+(replica.fetch.wait.max.ms: 500): behind that it gives it nothing more."""
 
 COORDINATOR_SECONDS = 20.0
 """How long the coordinator that follows a dead one is waited for."""
@@ -181,10 +185,11 @@ class TrialActuator:
         if which is not None:
             brokers = self._brokers(point, which)
             processes = [self.environment.broker_process(broker) for broker in brokers]
+            settled = FETCHED_SECONDS if which.role == FOLLOWERS else 0.0
             return Pausable(
                 target,
                 ", ".join(processes),
-                partial(_all_of, stop, processes),
+                lambda: _and_wait(_all_of(stop, processes), settled),
                 partial(_all_of, resume, processes),
                 partial(_all_of, self.environment.await_broker, brokers),
             )
@@ -254,6 +259,11 @@ class TrialActuator:
             coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
             fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
             self.record("txn.coordinator", fields)
+
+
+def _and_wait(detail: str, seconds: float) -> str:
+    threading.Event().wait(seconds)
+    return detail
 
 
 def _all_of(call: Callable[[One], str], brokers: Sequence[One]) -> str:

@@ -15,7 +15,6 @@ ROLES = {"first": 0, "second": 1}
 WANTED = (
     "request:before[service=kafka, kind=Produce, kafka_partition=2, batch=1]#1 -> "
     "pause(broker, longest=8s, which=followers) until batch.commit:before[batch=1]; "
-    "request:before[service=kafka, kind=Produce, kafka_partition=2, batch=1]#1 -> delay(1s); "
     "request:after[service=kafka, kind=Produce, kafka_partition=2, batch=1]#1 -> "
     "kill(broker, which=leader) then resume(broker)"
 )

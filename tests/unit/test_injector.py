@@ -667,6 +667,22 @@ def test_numbers_are_numbers_and_null_is_absent() -> None:
     assert to_point({"phase": "line", "pid": 1}, begun) is None
 
 
+def test_what_ends_a_pause_counts_once_the_pause_has_begun(journal: Journal, acts: Acts) -> None:
+    """Before that it is another one's point: of several that do the same at the same time, one may be ahead."""
+    plan = (
+        "request:before[batch=1]#1 -> pause(broker, which=followers) until batch.commit:before[batch=1]; "
+        "request:after[batch=1]#1 -> kill(broker, which=leader) then resume(broker)"
+    )
+    with serving(plan, acts, journal) as injector:
+        asked = {"role": "driver", "driver": "a", "service": "kafka", "kind": "Produce"}
+        Probe(injector).ask("sink.write", "before", batch=1, role="driver", driver="a")
+        Probe(injector).ask("request", "after", **asked)
+        assert acts.done == []
+        Probe(injector).ask("request", "before", **asked)
+        Probe(injector).ask("request", "after", **asked)
+        assert [done for done, _ in acts.done] == ["replace", "kill", "resume"]
+
+
 def test_what_a_worker_or_a_thread_does_is_of_the_task_that_it_works_for() -> None:
     known = Tasks()
 
