@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -99,9 +100,17 @@ def offsets_of(bootstrap: str, topic: str) -> tuple[int, int]:
     asked = {confluent_kafka.TopicPartition(topic, 0): OffsetSpec.latest()}
     admin = AdminClient({"bootstrap.servers": bootstrap})
     levels = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
-    answers = [admin.list_offsets(asked, isolation_level=level) for level in levels]
-    committed, written = (int(next(iter(answer.values())).result(30).offset) for answer in answers)
-    return committed, written
+    until = time.monotonic() + 20
+    while True:
+        answers = [admin.list_offsets(asked, isolation_level=level) for level in levels]
+        try:
+            committed, written = (int(next(iter(answer.values())).result(30).offset) for answer in answers)
+        except confluent_kafka.KafkaException as error:
+            behind = error.args[0].code() == confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH
+            if not behind or time.monotonic() > until:  # a broker that has just come back learns what it leads
+                raise
+        else:
+            return committed, written
 
 
 def committed_by(bootstrap: str, group: str) -> int | None:
