@@ -58,8 +58,9 @@ class FaultStatus:
 
 @dataclass
 class _Armed:
-    """A fault with its counters. ``over`` is set when its actions are done, given up, or never to come; ``held`` is the
-    number of threads that it holds, ``has_held`` is set once it has held one."""
+    """A fault with its counters. ``awaits``: what other faults begin and it ends, by action and target: its point
+    counts once all of that has been begun. ``over`` is set when its actions are done, given up, or never to come;
+    ``held`` is the number of threads that it holds, ``has_held`` is set once it has held one."""
 
     index: int
     fault: Fault
@@ -67,6 +68,7 @@ class _Armed:
     holds: tuple[Counter, ...]
     status: FaultStatus
     over: threading.Event = field(default_factory=threading.Event)
+    awaits: frozenset[tuple[str, str | None]] = frozenset()
     held: int = 0
     has_held: threading.Event = field(default_factory=threading.Event)
 
@@ -415,12 +417,15 @@ class Injector:
 
     def _matching(self, point: Mapping[str, Any]) -> tuple[list[_Armed], list[_Armed], list[_Awaited]]:
         """The faults that fire at this point, those whose holds park it, and the pauses that end here."""
-        counting = [armed for armed in self._armed if armed.at and self._counts(armed)]
-        counted = [armed for armed in counting if armed.at and armed.at.count(point) == armed.at.nth]
+        counted = [armed for armed in self._armed if self._counts(armed, point)]
         fires = [armed for armed in counted if armed.status.error is None]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
         awaited = [waiting for waiting in self._awaited if waiting.point.count(point) == waiting.point.nth]
         return fires, holders, awaited
+
+    def _counts(self, armed: _Armed, point: Mapping[str, Any]) -> bool:
+        """Whether this is the report at which the fault is reached."""
+        return armed.at is not None and armed.awaits <= self._begun and armed.at.count(point) == armed.at.nth
 
     @staticmethod
     def _parks(armed: _Armed, point: Mapping[str, Any]) -> bool:
@@ -563,14 +568,6 @@ class Injector:
         with self._lock:
             self._begun.add((action.name, action.target))
 
-    def _counts(self, armed: _Armed) -> bool:
-        """Whether reports of the fault's point count by now: where an action ends what another fault begins, once that
-        has been begun."""
-        specs = [(action_named(action.name), action.target) for action in armed.fault.actions]
-        return all(
-            (spec.follows, target) in self._begun for spec, target in specs if spec.follows and not spec.same_fault
-        )
-
     def _forget(self, awaited: _Awaited | None) -> None:
         if awaited is not None:
             with self._lock:
@@ -643,7 +640,16 @@ def _arm(index: int, fault: Fault) -> _Armed:
         at=None if isinstance(fault.at, Moment) else Counter(fault.at),
         holds=tuple(map(Counter, fault.holds)),
         status=FaultStatus(index, format_fault(fault)),
+        awaits=frozenset(_ended_elsewhere(fault)),
     )
+
+
+def _ended_elsewhere(fault: Fault) -> Iterator[tuple[str, str | None]]:
+    """What the fault's actions end and another fault begins: the action and the target."""
+    for action in fault.actions:
+        spec = action_named(action.name)
+        if spec.follows and not spec.same_fault:
+            yield spec.follows, action.target
 
 
 def _stopped(fields: Mapping[str, Any]) -> _Stopped:

@@ -41,6 +41,8 @@ Line = tuple[str, int]
 Method = tuple[str, str]
 """The full name of a class of a JVM, and the name of a method of it."""
 
+RUNS_OF_TASKS: frozenset[PhasePoint] = frozenset({("task.run", "before"), ("task.run", "after")})
+
 SPARK_TARGETS = ("executor", "worker", "node")
 """Targets whose tasks Spark attempts again."""
 
@@ -240,7 +242,7 @@ def _evidence_of_attempts(plan: Plan) -> frozenset[PhasePoint]:
     """
     in_python = any(fault.actions[0].target is None and _in_python(fault.at) for fault in plan.faults)
     needed = in_python or _targets(plan) & set(SPARK_TARGETS)
-    return frozenset({("task.run", "before"), ("task.run", "after")}) if needed else frozenset()
+    return RUNS_OF_TASKS if needed else frozenset()
 
 
 def _targets(plan: Plan) -> set[str | None]:
@@ -253,7 +255,7 @@ def _in_python(at: Point | Moment) -> bool:
 
 def _tasks_of_effects(points: Iterable[Point]) -> frozenset[PhasePoint]:
     """Which task asks for a request or a change of a file is known by the beginnings and ends of tasks."""
-    return frozenset({("task.run", "before"), ("task.run", "after")}) if _of_tasks(points) else frozenset()
+    return RUNS_OF_TASKS if _of_tasks(points) else frozenset()
 
 
 def _of_tasks(points: Iterable[Point]) -> bool:

@@ -8,7 +8,6 @@ from ..journal import is_at, points
 from ..model import Event
 from ..traces import Found, Struck
 
-RESUME = "resume"
 APART = ("executor", "broker", "python-sink")
 """Roles of processes that may run apart from the driver."""
 
@@ -19,10 +18,6 @@ def check(struck: Struck) -> Found:
     All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns.
     """
     required, start = "the same process goes on", struck.confirmed_at
-    if struck.action.name == RESUME and not _was_stopped(struck):
-        return Found(
-            required, None, "it was stopped only when this had been reached: what lies in between was not as planned"
-        )
     process = _stopped(struck)
     if struck.action.target == "driver" and "longest" in struck.action.arguments and not _taken_over(struck):
         return Found(required, None, "no other driver was handed the batch before it went on")
@@ -33,14 +28,6 @@ def check(struck: Struck) -> Found:
             return Found(required, f"{event.get('process')} reported {event.get('phase')} afterwards")
     end = _own_end(struck, process, start) if _is_a_driver(struck, process) else None
     return Found(required, end, None if end else f"{process} reported nothing afterwards")
-
-
-def _was_stopped(struck: Struck) -> bool:
-    """Whether the process was stopped before the point was reached that resumes it: what else is done there counts on
-    that, such as a kill of another broker."""
-    reached = struck.traces.of("fault.reached")
-    before = struck.journal[: reached[0][0] if reached else struck.fired_at]
-    return any(event["event"] == "process.paused" and event.get("target") == struck.action.target for event in before)
 
 
 def _answer(struck: Struck, process: str | None) -> str | None:

@@ -17,7 +17,7 @@ ACTION = ActionSpec(
     meaning="ends the pause that another action of the plan began last",
     example="txn.prepare:after -> pause(broker, for=1m); batch.commit:before[batch=1] -> resume(broker)",
     act=act,
-    requires=(Requirement("goes_on"),),
+    requires=(Requirement("resumed"),),
     targets=("driver", "executor", "worker", "broker"),
     follows="pause",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...faults import Action, Fault, Plan, Point, format_action
+from ...faults.capabilities import FOLLOWERS
 from .points import Question, SweepPoint
 from .trace import Event, Step, reports
 
@@ -18,7 +19,6 @@ STOPPED = 8.0
 BY_THE_LEADER = 1
 """The acks of such a request; 0 waits for nobody, and is shown by requests that are lost."""
 
-OTHERS = "followers"
 DETAIL = "acknowledged by one broker alone (acks=1)"
 
 
@@ -41,14 +41,9 @@ def _is_acknowledged_by_one(event: Event) -> bool:
 def _point(event: Event, role: str, batch: int) -> SweepPoint:
     where = {name: event[name] for name in ("service", "kind", "kafka_partition")} | {"batch": batch}
     noted = Point("batch.commit", "before", {"batch": batch})
-    pause = Action("pause", "broker", {"which": OTHERS, "longest": STOPPED}, until=noted)
+    pause = Action("pause", "broker", {"which": FOLLOWERS, "longest": STOPPED}, until=noted)
     kill = Action("kill", "broker", {"which": "leader"})
     before, after = (Point("request", edge, where, 1) for edge in ("before", "after"))
-    plan = Plan(
-        (
-            Fault(before, (pause,)),
-            Fault(after, (kill, Action("resume", "broker"))),
-        )
-    )
+    plan = Plan((Fault(before, (pause,)), Fault(after, (kill, Action("resume", "broker")))))
     here, shown = Step("request", "after"), format_action(kill)
     return SweepPoint(here, shown, role, batch, plan, DETAIL, alone=True, exclusive=True, required=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Action, Fault, Plan, Point, format_action
+from ...faults import Action, Fault, Moment, Plan, Point, format_action
 from .effects import steady
 from .files import FILES
-from .points import CRASH, FAIL, Question, SweepPoint, line_at
+from .points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, line_at
 from .requests import REQUESTS
 from .roles import MIDDLE
 from .trace import Line, Step, driver_lines, executed
@@ -17,7 +17,6 @@ STARTS = 4
 AGAIN = {"starts": str(STARTS)}
 """What the plan sets: jobs of the user's own may not know how to do so, and are not asked to."""
 
-DROP = Action("drop")
 DETAIL = "started again in place"
 
 
@@ -29,7 +28,7 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
         return
     here = Step(CRASH.phase, str(CRASH.edge))
     if here in executed(question.trace, batch).steps:
-        yield _point(here, Point(CRASH.phase, CRASH.edge, {"batch": batch}), FAIL, batch)
+        yield _point(here, crash_in(batch).at, FAIL, batch)
     if asked := steady(question, REQUESTS, batch):
         yield _point(Step(asked[-1].phase, "before"), asked[-1].point("before", batch), DROP, batch)
         if asked[-1].answered:
@@ -40,6 +39,6 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
         yield _point(lines[-1], line_at(lines[-1], batch, lines.count(lines[-1])), FAIL, batch)
 
 
-def _point(here: Step | Line, at: Point, action: Action, batch: int) -> SweepPoint:
+def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) -> SweepPoint:
     plan = Plan((Fault(at, (action,)),), AGAIN)
     return SweepPoint(here, format_action(action), MIDDLE, batch, plan, detail=DETAIL, alone=True)

@@ -3,10 +3,10 @@ tries again and again must not go on as if the last try had succeeded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...faults import Action, Fault, Plan, Point, format_action
-from .effects import Effect, Family, steady
+from .effects import Effect, steady
 from .files import FILES
 from .points import Question, SweepPoint, in_a_row
 from .requests import REQUESTS
@@ -28,20 +28,19 @@ def outages(question: Question) -> Iterator[SweepPoint]:
     batch = question.roles.get(MIDDLE)
     if batch is None:
         return
-    for found in _by(question, REQUESTS, "service", batch):
+    for found in _by_service(steady(question, REQUESTS, batch)):
         yield _away(found[0], "before", batch)
         if found[-1].answered:
             yield _away(found[-1], "after", batch)
-    for found in _by(question, FILES, "path", batch)[:1]:
-        yield _full(found[0], batch)
+    if changed := steady(question, FILES, batch):
+        yield _full(changed[0], batch)
 
 
-def _by(question: Question, family: Family, name: str, batch: int) -> list[list[Effect]]:
-    """The effects of a batch, by what they name so."""
+def _by_service(requests: Iterable[Effect]) -> Iterable[list[Effect]]:
     found: dict[str, list[Effect]] = {}
-    for one in steady(question, family, batch):
-        found.setdefault(str(one.where[name]), []).append(one)
-    return list(found.values())
+    for one in requests:
+        found.setdefault(str(one.where["service"]), []).append(one)
+    return found.values()
 
 
 def _away(effect: Effect, edge: str, batch: int) -> SweepPoint:

@@ -20,6 +20,7 @@ STEPS_ONLY: tuple[Profile, ...] = ("demo", "quick")
 KILL = Action("kill", "driver")
 STOP = Action("stop", "driver")
 FAIL = Action("fail")
+DROP = Action("drop")
 CRASH = Point("batch.commit", "before")
 """Where the driver dies first in a plan of two faults: all of the batch has been done, and all of it is replayed."""
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...faults import Action
 from ...faults.protocols import protocol_of
 from .effects import Effect, Family, numbers, steady, thread_of
-from .points import Question
+from .points import DROP, Question
 from .trace import Event
 
 PHASE = "request"
@@ -35,7 +34,7 @@ def _effect(event: Event, nth: int) -> Effect:
     )
 
 
-REQUESTS = Family(PHASE, _read, lambda question: (Action("drop"),), "asked no service for a change")
+REQUESTS = Family(PHASE, _read, lambda question: (DROP,), "asked no service for a change")
 
 
 def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:

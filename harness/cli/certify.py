@@ -103,8 +103,8 @@ def certify(
     if resume is not None:
         settings, directory = load_settings(resume), resume.resolve()
     else:
-        request = request_of(str(find_sink(str(sink))), claim, watch, environment, workload, job)
-        path = find_sink(request.sink)
+        path = find_sink(str(sink))
+        request = request_of(str(path), claim, watch, environment, workload, job)
         options = with_brokers(with_release(environment.options(), path, told), "", path)
         settings = Settings(request, options, sweep.wanted())
         _check(settings)

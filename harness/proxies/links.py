@@ -41,7 +41,7 @@ class InForce:
         """``send`` what passes of the data, when it passes. Raises LinkCut."""
         kind = self.impairment
         if kind.refused:
-            self.refuse()
+            self.cut()
         if kind.silent:
             self._note()
             self.over.wait()
@@ -53,11 +53,10 @@ class InForce:
         allowed = self._allowed(link, len(data))
         send(data[:allowed])
         if allowed < len(data):
-            self._note()
-            raise LinkCut
+            self.cut()
 
-    def refuse(self) -> None:
-        """Nothing passes. Raises LinkCut."""
+    def cut(self) -> None:
+        """Nothing more passes. Raises LinkCut."""
         self._note()
         raise LinkCut
 
@@ -125,7 +124,7 @@ class Links:
         for one in self.in_force:
             if one.impairment.refused:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
-                one.refuse()
+                one.cut()
 
     def reset(self) -> int:
         """End what is open; returns how many connections that were."""

@@ -55,7 +55,7 @@ class Brokers:
         if which.of is None:
             return str(point.get("topic", self.source)), int(point.get("kafka_partition", 0))
         topic, _, number = which.of.rpartition("-")
-        if not any(wildcard in topic for wildcard in WILDCARDS):
+        if not _has_wildcards(topic):
             return topic, int(number)
         found = topics_like(self._bootstrap, topic, self.prefix)
         if len(found) != 1:
@@ -72,7 +72,7 @@ class Brokers:
     def _coordinator(self, which: Which, point: Report) -> int:
         """Of the transaction that is named, or the point's; else of the first that is open, and is named so."""
         name = which.of or point.get("transactional_id")
-        if name is None or any(wildcard in str(name) for wildcard in WILDCARDS):
+        if name is None or _has_wildcards(str(name)):
             name = next((one.name for one in self.opened() if fnmatchcase(one.name, str(name or "*"))), None)
         if name is None:
             raise EffectError(f"no transaction is open{f' that is called {which.of}' if which.of else ''}")
@@ -84,3 +84,7 @@ class Brokers:
     @property
     def _bootstrap(self) -> str:
         return str(self.environment.addresses("harness").kafka)
+
+
+def _has_wildcards(name: str) -> bool:
+    return any(wildcard in name for wildcard in WILDCARDS)
