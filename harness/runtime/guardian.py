@@ -164,7 +164,7 @@ class Guardian:
         with self._lock:
             children = set(self._children)
         orphans = [row.pid for row in rows.values() if row.alive and row.parent == pid and row.pid not in children]
-        return [orphan for orphan in orphans if not self.owns(orphan)]
+        return [orphan for orphan in orphans if not self.owns(orphan) and processes.has_memory(orphan)]
 
     def end_processes(self) -> None:
         """End every process that was started here, and start no other; returns when their exits are told.

@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -113,14 +113,28 @@ def lives(name: str) -> bool:
 
 
 def environment(pid: int) -> dict[str, str]:
-    """The environment that the process was started with; empty where it may not be read."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-    except OSError:
-        return {}
-    pairs = (entry.partition(b"=") for entry in entries if b"=" in entry)
+    """The environment that the process was started with; empty where it may not be read, and once it has no memory."""
+    text = next(_of_a_thread(pid, "environ"), b"")
+    pairs = (entry.partition(b"=") for entry in text.split(b"\0") if b"=" in entry)
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def has_memory(pid: int) -> bool:
+    """Whether any thread still has its memory: a process that ends gives it back before it becomes a zombie.
+
+    From then on it runs none of its program, and its environment reads as empty.
+    """
+    return any(not text.startswith(b"0 ") for text in _of_a_thread(pid, "statm"))
+
+
+def _of_a_thread(pid: int, name: str) -> Iterator[bytes]:
+    """A file of the process as its threads have it, where it says something: the first one may have ended before the
+    others, and its files are empty from then on."""
+    with contextlib.suppress(OSError):
+        for place in (f"/proc/{pid}", *(f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task"))):
+            with contextlib.suppress(OSError), open(f"{place}/{name}", "rb") as file:
+                if text := file.read():
+                    yield text
 
 
 def command(pid: int) -> list[str]:

@@ -79,6 +79,25 @@ def test_an_orphan_that_cleared_its_environment_is_a_stray_until_it_ends(guardia
     wait_for(lambda: not guardian.strays(), 10, "the end of the stray")
 
 
+def test_an_orphan_that_is_ending_is_no_stray_though_its_environment_is_gone(
+    guardian: Guardian, tmp_path: Path
+) -> None:
+    """Its memory is given back before it is a zombie: 600 MB of it take the kernel some time."""
+    program = "import time; data = b'x' * (600 << 20); open('ready', 'w'); time.sleep(60)"
+    child = guardian.spawn(
+        ["bash", "-c", f'setsid {sys.executable} -c "{program}" &'], dict(os.environ), tmp_path, tmp_path / "log"
+    )
+    assert child.wait(10) == 0
+    (orphan,) = guarded(guardian.identity)
+    wait_for(lambda: (tmp_path / "ready").exists(), 20, "the program with its memory")
+    os.kill(orphan.pid, signal.SIGKILL)
+    without_environment = 0
+    while processes.lives(orphan.identity):
+        without_environment += not processes.environment(orphan.pid)
+        assert guardian.strays() == []
+    assert without_environment
+
+
 def test_a_child_killed_by_a_signal_has_a_negative_exit_code(guardian: Guardian, tmp_path: Path) -> None:
     child = guardian.spawn(["sleep", "60"], dict(os.environ), Path("/"), tmp_path / "log")
     assert child.wait(0) is None
