@@ -56,8 +56,8 @@ class Cell(BaseModel):
 class Scope(BaseModel):
     """The matrix, in one sentence and cell by cell.
 
-    ``unswept`` names the functions of the sink, and the modules that it imports from its directory, of which no line
-    was executed in any batch.
+    ``unswept`` names the modules of the sink's directory that it imports, and the functions of these and of its own
+    file, and their branches, of which no line was executed on the driver in any start or batch.
     """
 
     model_config = CLOSED

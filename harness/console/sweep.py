@@ -85,7 +85,7 @@ class SweepReport:
             self._console.print(f"note: {escape(note)}", highlight=False)
         if certificate.scope.unswept:
             self._console.print(
-                f"not run in any start or batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
+                f"not run on the driver in any start or batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
                 highlight=False,
             )
         self._console.print(f"beyond every sweep: {'; '.join(certificate.scope.beyond)}", highlight=False)

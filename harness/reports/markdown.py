@@ -77,7 +77,7 @@ def certificate(stored: Certificate) -> str:
             table(("", ""), facts),
             _section("Coverage", _matrix(stored)),
             _section("Points that did not simply pass", table(POINT, map(_point, wrong))) if wrong else "",
-            _section("Not run on the driver in any batch: not swept by lines", bullets(map(code, unswept)))
+            _section("Not run on the driver in any start or batch: not swept by lines", bullets(map(code, unswept)))
             if unswept
             else "",
             _section("Beyond every sweep", bullets(map(text, stored.scope.beyond))),

@@ -22,12 +22,41 @@ def on_error():
     raise SystemExit
 
 class Writer:
+    'Of a table.'
+
     async def write(self):
         pass
+
+    def flush(self, rows, table):
+        'Many rows in parts.'
+        global LAST
+        if len(rows) > 5000:
+            for part in rows:
+                table.append(part)
+        elif rows:
+            table.extend(
+                rows
+            )
+        else:
+            "nothing to do"
+        try:
+            table.commit()
+        except KeyError:
+            table.rollback()
+            raise
+        except (ValueError, OSError):
+            pass
+        match rows:
+            case [row]:
+                table.note(row)
 
 def read(target):
     return []
 """
+
+
+def lines(*numbers: int) -> list[Line]:
+    return [Line("sink.py", number) for number in numbers]
 
 
 def test_functions_and_modules_without_an_executed_line_are_named(tmp_path: Path) -> None:
@@ -35,14 +64,26 @@ def test_functions_and_modules_without_an_executed_line_are_named(tmp_path: Path
     sink.write_text(SINK)
     (tmp_path / "helper.py").write_text("def clean():\n    pass\n")
     (tmp_path / "stranger.py").write_text("")
-    executed = [Line("sink.py", number) for number in (4, 6, 7)]
-    assert unswept(sink, executed) == [
-        "helper.py",
-        "sink.py: Writer.write",
-        "sink.py: on_error",
+    assert unswept(sink, lines(6, 7, 9)) == [
         "sink.py: write_batch.retry",
+        "sink.py: on_error",
+        "sink.py: Writer.write",
+        "sink.py: Writer.flush",
+        "helper.py",
     ]
-    assert (
-        unswept(sink, [*executed, Line("sink.py", 5), Line("sink.py", 12), Line("sink.py", 16), Line("helper.py", 2)])
-        == []
-    )
+
+
+def test_branches_without_an_executed_line_are_named(tmp_path: Path) -> None:
+    """An if with its body, of try each handler, of match each case; what has no code is not missed."""
+    sink = tmp_path / "sink.py"
+    sink.write_text(SINK)
+    others = lines(5, 6, 7, 12, 18)
+    assert unswept(sink, [*others, *lines(23, 26, 32, 33, 39, 40)]) == [
+        "sink.py: write_batch, line 9",
+        "sink.py: Writer.flush, lines 24-25",
+        "sink.py: Writer.flush, lines 27-29",
+        "sink.py: Writer.flush, lines 35-36",
+        "sink.py: Writer.flush, line 38",
+        "sink.py: Writer.flush, line 41",
+    ]
+    assert unswept(sink, [*others, *lines(9, 23, 24, 25, 28, 33, 36, 38, 39, 41)]) == []
