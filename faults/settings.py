@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NUMBERS = {"brokers": 3, "partitions": 100, "batches": 100, "rows": 10_000, "starts": 100}
+NUMBERS = {"brokers": 3, "partitions": 100, "batches": 100, "rows": 100_000, "starts": 100}
 """What is a number, of at least 1, and its largest."""
 
 OF_WORKLOAD = ("partitions", "batches", "rows")

@@ -29,7 +29,7 @@ BEYOND = (
     "a recovery that begins more than a minute after the crash, or with another configuration or number of partitions",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
-    "more than twelve batches, larger ones than the workload's, and times finer than a millisecond",
+    "more than twelve batches, batches of more than 16,000 rows, and times finer than a millisecond",
 )
 """What no sweep strikes or tries, in any profile."""
 

@@ -19,6 +19,7 @@ from .failures import failures
 from .files import FILES
 from .in_place import in_place
 from .known import KNOWN, known
+from .larger import larger
 from .lines import facts, lines, second_crashes
 from .longer import longer
 from .outages import outages
@@ -58,6 +59,7 @@ def space_of(question: Question) -> Space:
             *single_copies(question),
             *in_place(question),
             *longer(question),
+            *larger(question),
         ]
         of_code += [*lines(question), *second_crashes(question), *starts(question)]
     possible: list[SweepPoint] = []

@@ -83,10 +83,9 @@ class SweepReport:
             self._console.print(points_table(wrong))
         for note in certificate.notes[:NOTES]:
             self._console.print(f"note: {escape(note)}", highlight=False)
-        if certificate.scope.unswept:
+        if unswept := ", ".join(certificate.scope.unswept):
             self._console.print(
-                f"not run on the driver in any start or batch, so not swept by lines: {', '.join(certificate.scope.unswept)}",
-                highlight=False,
+                f"not run on the driver in any start or batch, so not swept by lines: {unswept}", highlight=False
             )
         self._console.print(f"beyond every sweep: {'; '.join(certificate.scope.beyond)}", highlight=False)
         self._console.print(

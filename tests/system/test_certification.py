@@ -43,6 +43,7 @@ FOUND = {
     "published_by_copy": ("file:after", "lost"),
     "renamed_unsynced": ("batch.commit:after", "lost"),
     "orders_batches_as_text": ("batch.commit:before", "duplicated"),
+    "commits_each_thousand": ("request:after", "duplicated"),
     "forgets_before_it_cleans": ("line *:{connection.execute(END, batch)}", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
@@ -61,6 +62,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
+OF_ALL_BATCHES = ("ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand")
 IN_SHORT = ("ledger_by_attempt",)
 
 
@@ -69,7 +71,7 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
     session: Session, tmp_path: Path, sink: str
 ) -> None:
     points, kind = FOUND[sink]
-    batch = None if sink in ("ledger_without_batch_zero", "orders_batches_as_text") else 1
+    batch = None if sink in OF_ALL_BATCHES else 1
     certificate = sweep(session, sink, tmp_path / "sweep", named(points, sink), fail_fast=True, batch=batch)
     assert certificate.reference.verdict == "pass", certificate.reference.reason
     assert certificate.verdict == "fail", certificate.summary
