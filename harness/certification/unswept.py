@@ -48,7 +48,7 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, _Function
 
 def _idle(function: _Function, ran: Collection[int]) -> Iterator[str]:
     """Nothing for all of the function, or ``, lines 41-44`` for each of its branches without an executed line."""
-    waiting = [("", function.body)]
+    waiting: list[tuple[str, Sequence[ast.stmt]]] = [("", function.body)]
     while waiting:
         name, block = waiting.pop(0)
         lines = {line for statement in block for line in _own_lines(statement)}
