@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import Command, Ended
+from command import Command, Ended, InProcess
 from onceproof.harness.runtime import processes
 from onceproof.harness.runtime.guardian import MARK
 from onceproof.harness.runtime.waiting import NotYet, wait_for
@@ -133,7 +133,9 @@ def verdict_of(ended: Ended) -> dict[str, object]:
     }
 
 
-def test_two_runs_at_once_end_alike_and_a_stored_run_is_judged_as_it_was(onceproof: Command, tmp_path: Path) -> None:
+def test_two_runs_at_once_end_alike_and_a_stored_run_is_judged_as_it_was(
+    onceproof: Command, in_process: InProcess, tmp_path: Path
+) -> None:
     commands = [
         onceproof.start("run", *DUPLICATES, *STRICT, *SMALL, "--json", "--run-directory", name) for name in ("a", "b")
     ]
@@ -141,21 +143,21 @@ def test_two_runs_at_once_end_alike_and_a_stored_run_is_judged_as_it_was(oncepro
     assert one.code == other.code == 1, one
     assert verdict_of(one) == verdict_of(other)
     assert one.json["anomalies"] == {"duplicated": one.json["evidence"]["records"]["batch_sizes"]["1"]}
-    again = onceproof("check", "a", "--json")
+    again = in_process("check", "a", "--json")
     stored = json.loads((tmp_path / "a" / "trial.json").read_text())
     assert (again.code, stored) == (1, one.json)
     assert again.json == {name: stored[name] for name in again.json}
-    lenient = onceproof("check", "a", "--claim", "at-least-once", "--json")
+    lenient = in_process("check", "a", "--claim", "at-least-once", "--json")
     assert (lenient.code, lenient.json["verdict"], lenient.json["exactly_once"]) == (0, "pass", "fail")
-    damaged(onceproof, tmp_path)
+    damaged(in_process, tmp_path)
 
 
-def damaged(onceproof: Command, tmp_path: Path) -> None:
+def damaged(in_process: InProcess, tmp_path: Path) -> None:
     """Each file without which the run cannot be judged."""
     for name in ("evidence.json", "truth.parquet", "acks.parquet", "reading-2.parquet", "journal.jsonl"):
         shutil.copytree(tmp_path / "a", tmp_path / "damaged", dirs_exist_ok=True)
         (tmp_path / "damaged" / name).write_text("{")
-        ended = onceproof("check", "damaged")
+        ended = in_process("check", "damaged")
         assert (ended.code, ended.out, len(ended.err.splitlines())) == (2, "", 1), ended
         assert "damaged" in ended.err
 
