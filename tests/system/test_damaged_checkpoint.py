@@ -15,7 +15,7 @@ OLDER_STATE = "batch.commit:after[batch=1] -> rollback(state, to=0) then kill(dr
 GONE = "batch.commit:after[batch=1] -> remove(checkpoint) then kill(driver)"
 
 COMES_TO = [
-    ("kafka_append", "passthrough", LOST, {"duplicated"}),
+    long("kafka_append", "passthrough", LOST, {"duplicated"}),
     ("postgres_upsert", "wordcount", OLDER, set()),
     long("postgres_upsert", "passthrough", TORN, {"stuck"}),
     long("postgres_upsert", "wordcount", OLDER_STATE, {"stuck"}),

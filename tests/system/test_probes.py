@@ -389,7 +389,8 @@ def compile_java(directory: Path) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize("kind", ["inherits", long("overrides")])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["inherits", "overrides"])
 def test_a_writer_that_has_its_interface_from_a_base_class_reports_each_commit_once(
     start: Start, journal: Journal, tmp_path: Path, kind: str
 ) -> None:
@@ -503,6 +504,7 @@ def test_fail_in_the_jvm_is_seen_by_the_engine(start: Start, journal: Journal) -
     assert journal.points("batch.commit")[-1]["batch"] == 1
 
 
+@pytest.mark.long
 def test_the_end_of_a_tasks_abort_is_reported_also_where_its_beginning_is_not(start: Start, journal: Journal) -> None:
     plan = parse("task.commit:before[batch=0, partition=0] -> fail")
     with Injector(plan, Killer(), journal.record) as injector:

@@ -69,6 +69,7 @@ def test_a_file_that_is_not_there_fails_its_test_in_one_line(onceproof: Command,
     assert "pytest_plugin.py" not in ended.out
 
 
+@pytest.mark.long
 def test_the_example_passes(onceproof: Command) -> None:
     example = str(ROOT / "examples" / "test_my_sink.py")
     ended = onceproof(example, "-k", "sink.write and after", f"--rootdir={onceproof.directory}", command=PYTEST)

@@ -79,6 +79,7 @@ def test_a_job_with_an_error_is_found(trial: Run, tmp_path: Path, job: str) -> N
     assert result.verdict.outcome == "fail", described(result)
 
 
+@pytest.mark.long
 def test_a_job_whose_state_is_gone_after_a_crash_is_found(trial: Run, tmp_path: Path) -> None:
     result = trial("postgres_upsert", "batch.commit:after[batch=1] -> kill(driver)", job=forgetful(tmp_path))
     assert result.verdict.outcome == "fail", described(result)

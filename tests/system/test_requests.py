@@ -118,7 +118,7 @@ def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_aga
         long("kafka_transactional", "before", "NOT_COORDINATOR", None),
         long("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
         # It stops, and its next start commits what was decided.
-        ("kafka_transactional", "before", "PRODUCER_FENCED", None),
+        long("kafka_transactional", "before", "PRODUCER_FENCED", None),
         ("fenced_taken_for_committed", "before", "PRODUCER_FENCED", "lost"),
     ],
 )
@@ -133,7 +133,8 @@ def test_a_transaction_whose_end_is_answered_with_an_error(
     assert (answered["kind"], answered["edge"], answered["error"]) == ("EndTxn", edge, error)
 
 
-@pytest.mark.parametrize("edge", [long("before"), "after"])
+@pytest.mark.long
+@pytest.mark.parametrize("edge", ["before", "after"])
 def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert(session: Session, edge: str) -> None:
     result = run(session, "postgres_upsert", f"request:{edge}[kind=COMMIT, batch=1] -> drop")
     [fault] = result.verdict.faults
@@ -166,8 +167,9 @@ KEPT_BACK = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("sink", "verdict", "lost"), [("upserts_in_background", "fail", 24), long("redis_upsert", "pass", 0)]
+    ("sink", "verdict", "lost"), [("upserts_in_background", "fail", 24), ("redis_upsert", "pass", 0)]
 )
 def test_a_request_that_is_kept_back_while_its_batch_is_committed_is_lost_if_the_sink_does_not_wait(
     session: Session, sink: str, verdict: str, lost: int

@@ -79,6 +79,7 @@ def test_one_transaction_committed_and_one_open_is_completed_by_the_replay(trial
     assert landed(result)
 
 
+@pytest.mark.long
 def test_a_coordinator_that_dies_with_a_prepared_commit_finishes_it(trial: Run) -> None:
     result = trial("kafka_transactional", "txn.prepare:after -> kill(broker)")
     assert result.verdict.outcome == "pass", described(result)
@@ -131,7 +132,7 @@ BROKEN = {
 """The fault under which each broken sink breaks, and what stands on the line that it names."""
 
 
-OF_A_KIND = ("postgres_insert", "ledger_before_rows", "commit_in_task", "commit_without_decision")
+OF_A_KIND = ("tidies_up", "postgres_insert", "ledger_before_rows", "commit_in_task", "commit_without_decision")
 """Those whose way of going wrong another one shows as well."""
 
 
@@ -205,6 +206,7 @@ def cleanup(target):
 """
 
 
+@pytest.mark.long
 def test_what_a_reader_hides_is_noted_and_a_failing_cleanup_is_a_warning(trial: Run, tmp_path: Path) -> None:
     sink = tmp_path / "hides.py"
     sink.write_text(find_sink("postgres_insert").read_text() + HIDES)
@@ -267,6 +269,7 @@ def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_att
     assert settled["hanging"] == []
 
 
+@pytest.mark.long
 def test_changes_of_files_by_executors_and_their_python_workers_are_stopped(apart: Session) -> None:
     """A sync that fails fails the task: a second attempt writes another file, and nothing of the first one is read."""
     plan = 'file:before[op=sync, path="target/*", batch=1] -> fail(error=ENOSPC)'

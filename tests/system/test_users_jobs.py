@@ -57,6 +57,7 @@ def test_a_job_of_ones_own_is_judged_by_its_expectation(
     assert result.verdict.outcome == ("fail" if anomalies else "pass")
 
 
+@pytest.mark.long
 def test_a_filter_in_job_and_expectation_holds_and_is_judged_the_same_again(onceproof: Command) -> None:
     paths = written(onceproof.directory, FILTERED, EXPECTED)
     ended = onceproof("run", *(f"--{name}={path.name}" for name, path in paths.items()), *SIZES, "--json")
@@ -94,6 +95,7 @@ def test_an_upsert_by_key_with_a_driver_that_wakes_up_late_keeps_the_last_arriva
     assert result.verdict.outcome == "pass", described(result)
 
 
+@pytest.mark.long
 def test_an_upsert_by_key_without_the_batchs_number_lets_a_driver_that_wakes_up_late_put_older_rows_in_place(
     trial: Run, tmp_path: Path
 ) -> None:
@@ -148,6 +150,7 @@ def test_a_job_whose_source_is_not_the_topic_holds_while_nothing_dies(trial: Run
     assert result.verdict.outcome == "pass", described(result)
 
 
+@pytest.mark.long
 def test_a_source_that_cannot_be_replayed_loses_what_a_dead_driver_had_read(trial: Run) -> None:
     # Batch 0 is empty: nothing has been sent when it begins.
     result = trial("postgres_ledger", "sink.write:before[batch=1] -> kill(driver)", job=str(SOCKET))
