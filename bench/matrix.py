@@ -13,7 +13,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
+from onceproof.harness.errors import UsageError
 from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
 from onceproof.harness.reports._tables import code, table
 from onceproof.harness.session import EnvironmentOptions, Request
@@ -84,6 +85,7 @@ def main() -> int:
     commit = commit_of(Path(__file__).parent)
     lines = []
     with ExitStack() as stack:
+        check_names(arguments.sinks)
         sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path in reference_sinks():
             if arguments.sinks and path.stem not in arguments.sinks:
@@ -102,6 +104,13 @@ def main() -> int:
     print(f"broken sinks that were not found: {', '.join(false_passes) or 'none'}")
     print(f"correct sinks that did not pass: {', '.join(false_alarms) or 'none'}")
     return 1 if false_passes or false_alarms else 0
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises UsageError for a name that no sink has."""
+    known = {path.stem for path in reference_sinks()}
+    if unknown := ", ".join(name for name in names if name not in known):
+        raise UsageError(f"there is no reference sink and no broken one called {unknown}: see onceproof sinks")
 
 
 def keep(line: Line) -> None:
@@ -164,4 +173,7 @@ def _job(sink: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except UsageError as error:
+        sys.exit(f"matrix: {error}")
