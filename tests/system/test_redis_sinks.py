@@ -49,10 +49,9 @@ BROKEN = {
 }
 """The fault under which each broken sink breaks, and what stands on the line that it names."""
 
-IN_SHORT = ("redis_ledger_not_atomic",)
 
-
-@pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in BROKEN])
+@pytest.mark.long
+@pytest.mark.parametrize("sink", BROKEN)
 def test_a_broken_sink_fails_with_the_anomaly_that_its_file_says(trial: Run, sink: str) -> None:
     plan, text = BROKEN[sink]
     here = f"{sink}.py:{line_of(sink, text)}" if text else ""

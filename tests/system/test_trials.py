@@ -72,6 +72,7 @@ def test_a_run_without_a_fault_passes_and_says_so(trial: Run) -> None:
     assert "no fault was planned" in result.verdict.reason
 
 
+@pytest.mark.long
 def test_one_transaction_committed_and_one_open_is_completed_by_the_replay(trial: Run) -> None:
     line = line_of("kafka_transactional", "coordinators.commit(transaction)")
     result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
@@ -102,7 +103,8 @@ def test_first_task_ended_and_no_other_begun_duplicates_one_partition_of_the_kaf
     assert 0 < duplicated.count < result.verdict.records["batch_sizes"][1]
 
 
-@pytest.mark.parametrize("more", [long(""), "application_name='ledger'"])
+@pytest.mark.long
+@pytest.mark.parametrize("more", ["", "application_name='ledger'"])
 def test_a_connection_that_prepare_and_read_keep_open_is_not_the_jobs(trial: Run, tmp_path: Path, more: str) -> None:
     sink = tmp_path / "pooled_ledger.py"
     sink.write_text(keeps_its_connection(more))

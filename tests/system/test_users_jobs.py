@@ -110,6 +110,7 @@ def test_an_upsert_by_key_without_the_batchs_number_lets_a_driver_that_wakes_up_
     assert [anomaly.kind for anomaly in result.verdict.anomalies] == ["stale"]
 
 
+@pytest.mark.long
 def test_an_upsert_by_key_that_lets_an_older_event_stand_is_found(trial: Run) -> None:
     here = f"line[upsert_older_wins.py:{line_of('upsert_older_wins', 'cursor.executemany(')}]"
     result = trial("upsert_older_wins", f"{here}[batch=3]#2 -> kill(driver)", workload=FULL)
