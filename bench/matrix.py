@@ -81,11 +81,11 @@ def main() -> int:
     parser.add_argument("--profile", default=STANDARD, choices=("quick", "standard", "full"))
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
+    check_names(arguments.sinks)
     console = Console(stderr=True)
     commit = commit_of(Path(__file__).parent)
     lines = []
     with ExitStack() as stack:
-        check_names(arguments.sinks)
         sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path in reference_sinks():
             if arguments.sinks and path.stem not in arguments.sinks:

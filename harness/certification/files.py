@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...faults import Action
+from ...faults import Action, Value
 from .effects import Effect, Family, numbers, thread_of
 from .points import FAIL, Question
 from .power import POWER
@@ -49,6 +49,12 @@ def _effect(op: str, path: str, nth: int, thread: str) -> Effect:
 
 def _losses(question: Question) -> tuple[Action, ...]:
     return (FAIL, POWER) if question.durable else (FAIL,)
+
+
+def alike(effect: Effect) -> dict[str, Value]:
+    """What chooses changes of the same kind in its directory: another one may have another name."""
+    directory = str(effect.where["path"]).partition("/")[0]
+    return {"op": effect.where["op"], "path": f"{directory}/*"}
 
 
 FILES = Family(PHASE, _read, _losses, "changed no file of the sink's")

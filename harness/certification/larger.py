@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...faults import Fault, Plan, Point, Value, format_action
-from .effects import Effect, steady
-from .files import FILES
+from .effects import steady
+from .files import FILES, alike
 from .points import KILL, Question, SweepPoint
 from .requests import REQUESTS
 from .trace import Step
@@ -24,23 +24,14 @@ def larger(question: Question) -> Iterator[SweepPoint]:
     directory: the first piece is done then, and others follow."""
     if question.batches is None or BATCH not in question.roles.values():
         return
-    settings = {"batches": "1", "rows": str(ROWS)}
-    struck = set()
-    for effect in (*steady(question, REQUESTS, BATCH), *steady(question, FILES, BATCH)):
-        where = _kind(effect)
-        at = Point(effect.phase, "after", {**where, "batch": BATCH}, 1)
-        plan = Plan((Fault(at, (KILL,)),), settings)
-        here = Step(effect.phase, "after")
-        detail = f"{' '.join(map(str, where.values()))}, {ROWS} rows"
-        point = SweepPoint(here, format_action(KILL), LARGE, BATCH, plan, detail, alone=True)
-        if effect.answered and point.text not in struck:
-            struck.add(point.text)
-            yield point
+    asked = [(one, one.where) for one in steady(question, REQUESTS, BATCH) if one.answered]
+    changed = [(one, alike(one)) for one in steady(question, FILES, BATCH)]
+    for phase, where in dict.fromkeys((one.phase, tuple(where.items())) for one, where in [*asked, *changed]):
+        yield _point(phase, dict(where))
 
 
-def _kind(effect: Effect) -> Mapping[str, Value]:
-    """By what it is chosen where others of its kind are, too."""
-    if effect.phase == REQUESTS.phase:
-        return {name: effect.where[name] for name in ("service", "kind")}
-    directory = str(effect.where["path"]).partition("/")[0]
-    return {"op": effect.where["op"], "path": f"{directory}/*"}
+def _point(phase: str, where: Mapping[str, Value]) -> SweepPoint:
+    at = Point(phase, "after", {**where, "batch": BATCH}, 1)
+    plan = Plan((Fault(at, (KILL,)),), {"batches": "1", "rows": str(ROWS)})
+    detail = f"{' '.join(map(str, where.values()))}, {ROWS} rows"
+    return SweepPoint(Step(phase, "after"), format_action(KILL), LARGE, BATCH, plan, detail, alone=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...faults import Action, Fault, Plan, Point, format_action
 from .effects import Effect, steady
-from .files import FILES
+from .files import FILES, alike
 from .points import Question, SweepPoint, in_a_row
 from .requests import REQUESTS
 from .roles import MIDDLE
@@ -51,9 +51,8 @@ def _away(effect: Effect, edge: str, batch: int) -> SweepPoint:
 
 
 def _full(effect: Effect, batch: int) -> SweepPoint:
-    """Any file of its directory: another try may use another name."""
-    op, directory = str(effect.where["op"]), str(effect.where["path"]).partition("/")[0]
-    at = Point(effect.phase, "before", {"op": op, "path": f"{directory}/*", "batch": batch})
-    detail = f"{op} in {directory}, {TRIES} times in a row"
+    where = alike(effect)
+    at = Point(effect.phase, "before", {**where, "batch": batch})
+    detail = f"{where['op']} in {str(where['path']).removesuffix('/*')}, {TRIES} times in a row"
     here = Step(effect.phase, "before")
     return SweepPoint(here, format_action(FULL), MIDDLE, batch, in_a_row(at, FULL, TRIES), detail, alone=True)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from ...faults.modules import modules_of
+from ...faults.statements import last_line
 from .trace import Line
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -33,7 +34,7 @@ def unswept(sink: Path, executed: Collection[Line]) -> list[str]:
             continue
         for name, function in _functions(tree):
             if not (file == sink.name and name in BY_THE_HARNESS):
-                found += [f"{file}: {name}{where}" for where in _idle(function, ran)]
+                found += [f"{file}: {name}{where}" for where in _idle(function.body, ran)]
     return found
 
 
@@ -46,17 +47,14 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, _Function
         yield from _functions(node, inner)
 
 
-def _idle(function: _Function, ran: Collection[int]) -> Iterator[str]:
-    """Nothing for all of the function, or ``, lines 41-44`` for each of its branches without an executed line."""
-    waiting: list[tuple[str, Sequence[ast.stmt]]] = [("", function.body)]
-    while waiting:
-        name, block = waiting.pop(0)
-        lines = {line for statement in block for line in _own_lines(statement)}
-        if lines and not lines & {*ran}:
-            yield name
-        else:
-            inside = [branch for statement in block for branch in _branches(statement)]
-            waiting = [*((_lines_of(branch), branch) for branch in inside), *waiting]
+def _idle(block: Sequence[ast.stmt], ran: set[int], where: str = "") -> Iterator[str]:
+    """``where`` if no line of the block was executed, else ``, lines 41-44`` for each of its branches without one."""
+    lines = {line for statement in block for line in _own_lines(statement)}
+    if lines and not lines & ran:
+        yield where
+        return
+    for branch in (branch for statement in block for branch in _branches(statement)):
+        yield from _idle(branch, ran, _lines_of(branch))
 
 
 def _branches(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
@@ -74,7 +72,7 @@ def _branches(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _lines_of(block: Sequence[ast.stmt]) -> str:
-    first, last = block[0].lineno, block[-1].end_lineno
+    first, last = block[0].lineno, last_line(block[-1])
     return f", line {first}" if first == last else f", lines {first}-{last}"
 
 
@@ -86,8 +84,8 @@ def _own_lines(statement: ast.stmt) -> Iterator[int]:
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) or _is_silent(node):
             continue
         if isinstance(node, ast.stmt):
-            body = getattr(node, "body", None) or getattr(node, "cases", None)
-            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1 if body is None else node.lineno + 1)
+            last = node.lineno if any(_branches(node)) else last_line(node)
+            yield from range(node.lineno, last + 1)
         waiting.extend(ast.iter_child_nodes(node))
 
 

@@ -84,11 +84,7 @@ def is_stopped(process: Process) -> bool:
     """Whether none of its threads goes on. A first thread that has ended says nothing of the others."""
     if process.state not in DEAD:
         return process.state in STOPPED
-    tasks = f"/proc/{process.pid}/task"
-    try:
-        threads = [look(int(entry), f"{tasks}/{entry}") for entry in os.listdir(tasks)]
-    except OSError:
-        return True
+    threads = [look(int(entry), f"/proc/{process.pid}/task/{entry}") for entry in _threads(process.pid)]
     return all(thread is None or thread.state in STOPPED | DEAD for thread in threads)
 
 
@@ -130,11 +126,24 @@ def has_memory(pid: int) -> bool:
 def _of_a_thread(pid: int, name: str) -> Iterator[bytes]:
     """A file of the process as its threads have it, where it says something: the first one may have ended before the
     others, and its files are empty from then on."""
-    with contextlib.suppress(OSError):
-        for place in (f"/proc/{pid}", *(f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task"))):
-            with contextlib.suppress(OSError), open(f"{place}/{name}", "rb") as file:
-                if text := file.read():
-                    yield text
+    for place in _places(pid):
+        with contextlib.suppress(OSError), open(f"{place}/{name}", "rb") as file:
+            if text := file.read():
+                yield text
+
+
+def _places(pid: int) -> Iterator[str]:
+    """In /proc, of the process and, only if asked for more, of each of its threads."""
+    yield f"/proc/{pid}"
+    yield from (f"/proc/{pid}/task/{thread}" for thread in _threads(pid))
+
+
+def _threads(pid: int) -> list[str]:
+    """Its threads, by their numbers; none of a process that is gone."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
 
 
 def command(pid: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,6 +16,7 @@ from onceproof.faults.injector import Injector
 from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.kafka_topics import create_topics
+from onceproof.harness.runtime.waiting import NotYet, wait_for
 from probed import Journal, Killer, script_for, wait_until
 from trials import long
 
@@ -100,17 +100,18 @@ def offsets_of(bootstrap: str, topic: str) -> tuple[int, int]:
     asked = {confluent_kafka.TopicPartition(topic, 0): OffsetSpec.latest()}
     admin = AdminClient({"bootstrap.servers": bootstrap})
     levels = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
-    until = time.monotonic() + 20
-    while True:
+
+    def told() -> tuple[int, int] | NotYet:
         answers = [admin.list_offsets(asked, isolation_level=level) for level in levels]
         try:
             committed, written = (int(next(iter(answer.values())).result(30).offset) for answer in answers)
         except confluent_kafka.KafkaException as error:
-            behind = error.args[0].code() == confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH
-            if not behind or time.monotonic() > until:  # a broker that has just come back learns what it leads
+            if error.args[0].code() != confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH:
                 raise
-        else:
-            return committed, written
+            return NotYet(str(error))
+        return committed, written
+
+    return wait_for(told, 20, "a broker that has just come back to learn what it leads")
 
 
 def committed_by(bootstrap: str, group: str) -> int | None:
