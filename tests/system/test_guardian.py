@@ -184,6 +184,7 @@ def test_the_cleanup_ends_what_a_killed_harness_with_a_killed_guardian_left(
     os.kill(int(identity.split(":")[0]), signal.SIGKILL)
     process.kill()
     process.wait()
+    wait_for(lambda: not processes.lives(identity), 5, "the guardian's death")
     assert guarded(identity)
     remove_leftovers()
     assert guarded(identity) == []
