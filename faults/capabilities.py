@@ -121,6 +121,9 @@ class Checkpoint(Protocol):
     def roll_back(self, part: str, batch: int) -> str:
         """The checkpoint, or its state, is what it was when this batch was committed."""
 
+    def copy(self) -> str:
+        """All of it lies at another place as well, where the drivers that follow find it."""
+
 
 class Actuator(Machines, Network, Protocol):
     """All that the harness can do to the running system."""

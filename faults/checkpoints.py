@@ -23,8 +23,9 @@ def change(
     """An action that changes the checkpoint.
 
     It is done while a thread of the driver or of the sink's own code is stopped: the query writes to no log then. Who
-    has read a checkpoint keeps to what it knows, so only the driver that follows reads what was changed. What that one
-    does depends on what is left: that it has read it is what is required.
+    has read a checkpoint keeps to what it knows, so only the driver that follows reads what was changed: the other one
+    has to die behind it, or to be taken for dead. What the next driver does depends on what is left: that it has read
+    it is what is required.
     """
     return ActionSpec(
         name=name,
@@ -36,5 +37,5 @@ def change(
         arguments=arguments,
         stopped_in=("driver", "python"),
         moment=False,
-        read_after_death_of="driver",
+        read_by_the_next="driver",
     )

@@ -184,8 +184,9 @@ class ActionSpec:
     ``self_inflicted``: on these targets (None: the stopped thread) a driver may fail by the action, and is excused.
     ``takes_service_away``: on these targets clients lose a broker, or a target's server, for a while.
 
-    ``read_after_death_of``: what is changed is read only by the successor of this target, so that a kill of it must
-    come behind the action in its fault; what that death must leave behind then is what this action requires.
+    ``read_by_the_next``: what is changed is read only by the successor of this target, so that it has to be killed,
+    or taken for dead, behind the action in its fault; what its death must leave behind then is what this action
+    requires.
     """
 
     name: str
@@ -214,7 +215,7 @@ class ActionSpec:
     through_proxy: bool = False
     self_inflicted: tuple[str | None, ...] = ()
     takes_service_away: tuple[str, ...] = ()
-    read_after_death_of: str | None = None
+    read_by_the_next: str | None = None
 
     @property
     def takes_until(self) -> bool:

@@ -511,11 +511,11 @@ def _check_order(planned: _PlannedAction) -> None:
 
 
 def _check_reader(planned: _PlannedAction) -> None:
-    """Whether the one who has read what is changed dies, so that another one reads it."""
-    dying = planned.spec.read_after_death_of
-    later = planned.fault.actions[planned.number + 1 :]
-    if dying and not any((action.name, action.target) == ("kill", dying) for action in later):
-        wanted = f"{planned.text} is read by the next {dying} only: put kill({dying}) behind it in its fault"
+    """Whether another one takes the place of who has read what is changed, and reads it."""
+    reader = planned.spec.read_by_the_next
+    later = [action for action in planned.fault.actions[planned.number + 1 :] if action.target == reader]
+    if reader and not any(action.name == "kill" or action.until for action in later):
+        wanted = f"{planned.text} is read by the next {reader} only: put kill({reader}) behind it in its fault"
         raise planned.error(f"{wanted}, as in: {planned.spec.example}", "name")
 
 

@@ -13,6 +13,7 @@ from ...faults import Action, Value
 from .effects import Effect, Family, numbers, thread_of
 from .points import FAIL, Question
 from .power import POWER
+from .shapes import shapes_of_kinds
 from .trace import Event
 
 PHASE = "file"
@@ -36,13 +37,14 @@ def pattern_of(path: str) -> str:
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
     addresses = [(event["op"], pattern_of(event["path"])) for event in reported]
-    found = zip(reported, addresses, numbers(addresses), strict=True)
-    return [_effect(op, path, nth, thread_of(event)) for event, (op, path), nth in found]
+    names = shapes_of_kinds([op for op, _ in addresses], [path for _, path in addresses])
+    found = zip(reported, addresses, numbers(addresses), names, strict=True)
+    return [_effect(op, path, nth, name, thread_of(event)) for event, (op, path), nth, name in found]
 
 
-def _effect(op: str, path: str, nth: int, thread: str) -> Effect:
-    """Two changes of one signature differ in the numbers of their paths only."""
-    signature = (op, re.sub(r"\d+", "0", path))
+def _effect(op: str, path: str, nth: int, shape: str, thread: str) -> Effect:
+    """Two changes of one signature differ in what is given in their paths only: numbers, values of keys."""
+    signature = (op, shape)
     again = f" ({nth})" if nth > 1 else ""
     return Effect(PHASE, {"op": op, "path": path}, nth, signature, f"{op} {path}{again}", thread)
 

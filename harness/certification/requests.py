@@ -3,12 +3,12 @@ way out and on their way back: the connection is cut."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ...faults.protocols import protocol_of
 from .effects import Effect, Family, numbers, steady, thread_of
 from .points import DROP, Question
+from .shapes import shapes_of_kinds
 from .trace import Event
 
 PHASE = "request"
@@ -16,17 +16,18 @@ PHASE = "request"
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
     addresses = [(event["service"], event["kind"]) for event in reported]
-    return [_effect(event, nth) for event, nth in zip(reported, numbers(addresses), strict=True)]
+    texts = shapes_of_kinds(addresses, [event.get("text", "") for event in reported])
+    return [_effect(*one) for one in zip(reported, numbers(addresses), texts, strict=True)]
 
 
-def _effect(event: Event, nth: int) -> Effect:
-    """Two requests of one signature differ in the numbers of their texts only."""
+def _effect(event: Event, nth: int, shape: str) -> Effect:
+    """Two requests of one signature differ in the values of their texts only."""
     service, kind = event["service"], event["kind"]
     return Effect(
         phase=PHASE,
         where={"service": service, "kind": kind},
         nth=nth,
-        signature=(service, kind, re.sub(r"\d+", "0", event.get("text", ""))),
+        signature=(service, kind, shape),
         shown=f"{kind} {nth} to {service}",
         thread=thread_of(event),
         steady=kind not in protocol_of(service).unsteady,

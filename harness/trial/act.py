@@ -75,7 +75,7 @@ def act(
     watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
     record = _recorder(journal, progress, watch)
     disk = _disk(spec, resources)
-    changes = CheckpointChanges(resources.checkpoint, record)
+    changes = CheckpointChanges(resources.place, record)
     brokers = Brokers(environment, resources.source, resources.name, resources.open_in_kafka)
     actuator = TrialActuator(
         environment, record, _worker_of(journal), disk=disk, changes=changes, brokers=brokers, proxies=proxies
@@ -200,7 +200,7 @@ class _Starter:
         """The directories whose files are reported, and what is left out there."""
         if self.spec.resolved.files == "none":
             return {}
-        directory = self.resources.namespaces["job"]["directory"]
+        directory = self.resources.namespace("job")["directory"]
         roots = {"checkpoint": str(self.resources.checkpoint), **({"target": directory} if directory else {})}
         left_out = [] if self.spec.resolved.files == "all" else checkpoint.FILES_OF_THE_ENGINE
         return {"ONCEPROOF_FILES": json.dumps({"roots": roots, "left_out": left_out})}
@@ -213,7 +213,7 @@ class _Starter:
             *("--topic", self.resources.source),
             *("--checkpoint", str(self.resources.checkpoint)),
             *("--sink", str(self.sink)),
-            *("--target", json.dumps(self.resources.namespaces["job"])),
+            *("--target", json.dumps(self.resources.namespace("job"))),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
             *self._starts(),
             *self._trigger(),
@@ -233,7 +233,7 @@ class _Starter:
 
     @property
     def stop_file(self) -> Path:
-        return self.resources.checkpoint.with_name("stop")
+        return self.resources.shared / "stop"
 
     def stop(self) -> None:
         """Ask the job to stop its query."""
@@ -296,8 +296,7 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
 
 def _disk(spec: TrialSpec, resources: Resources) -> Disk | None:
     """What knows what is not synced, where the plan takes that away."""
-    shared = resources.checkpoint.parent
-    return Disk(shared, shared / "removed") if spec.resolved.unsynced else None
+    return Disk(resources.shared, resources.shared / "removed") if spec.resolved.unsynced else None
 
 
 def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None, disk: Disk | None = None) -> Any:

@@ -17,20 +17,31 @@ from ..kafka_topics import create_topics, delete_topics
 from ..proxies.services import DIRECT, NONE, Proxies
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
+from .checkpoint import Place
 from .targets import Targets
 
 
 @dataclass(frozen=True)
 class Resources:
-    """``kafka`` are the bootstrap servers of the source topic ``source`` for the harness. ``namespaces`` hold the
-    ``target`` that the sink's functions get, rendered for each side."""
+    """``kafka`` are the bootstrap servers of the source topic ``source`` for the harness. ``shared`` is the trial's
+    directory, and ``place`` says where in it the checkpoint is. ``fields`` are those of the ``target`` that the sink's
+    functions get, rendered for each side."""
 
     name: str
     source: str
     kafka: str
-    checkpoint: Path
+    shared: Path
+    place: Place
     targets: Targets
-    namespaces: Mapping[Side, Mapping[str, Any]]
+    fields: Mapping[Side, Mapping[str, Any]]
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.place.directory
+
+    def namespace(self, side: Side) -> dict[str, Any]:
+        """The ``target``, as it is just now."""
+        return {**self.fields[side], "checkpoint": str(self.checkpoint)}
 
     def open_in_kafka(self) -> list[Open]:
         """The transactions of the sink's producers that are open. Raises ObservationError."""
@@ -59,7 +70,6 @@ def arrange(
     kafka = location.address("kafka")
     create_topics(kafka, {source: partitions})
     made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
-    place = shared / "checkpoint"
     own: dict[Side, Mapping[str, str]] = {"harness": own_services, "job": proxies.in_front_of_own(own_services)}
     try:
         fields = made.create()
@@ -71,12 +81,10 @@ def arrange(
         name=name,
         source=source,
         kafka=kafka,
-        checkpoint=place,
+        shared=shared,
+        place=Place(shared / "checkpoint"),
         targets=made,
-        namespaces={
-            side: {"name": name, **fields[side], "checkpoint": str(place), "proxy": dict(own[side]), **_rows_of(job)}
-            for side in SIDES
-        },
+        fields={side: {"name": name, **fields[side], "proxy": dict(own[side]), **_rows_of(job)} for side in SIDES},
     )
 
 

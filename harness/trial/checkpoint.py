@@ -9,6 +9,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,15 @@ FILES_OF_THE_ENGINE = [
 ]
 """Patterns of all that, as changes of files are reported."""
 
-
 VERSIONS = (".delta", ".snapshot", ".zip", ".changelog")
 """Files of a version of a store: of HDFSBackedStateStoreProvider, and of RocksDBStateStoreProvider."""
+
+
+@dataclass
+class Place:
+    """Where the next driver finds the query's checkpoint."""
+
+    directory: Path
 
 
 def planned(checkpoint: Path) -> list[int]:

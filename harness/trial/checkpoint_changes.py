@@ -23,29 +23,48 @@ class CheckpointChanges:
     """Implements :class:`onceproof.faults.capabilities.Checkpoint`: returns what was changed once it is, and records
     it (``checkpoint.changed``). Raises EffectError where there is nothing to change, or it cannot be changed."""
 
-    directory: Path
+    place: checkpoint.Place
     record: Record
+
+    @property
+    def _directory(self) -> Path:
+        return self.place.directory
 
     def remove(self, part: str) -> str:
         if part == "checkpoint":
-            found = sorted(self.directory.glob("*"))
+            found = sorted(self._directory.glob("*"))
             return self._changed("removed", "checkpoint", found, _remove)
-        return self._changed("removed", part, checkpoint.newest(self.directory, part), _remove)
+        return self._changed("removed", part, checkpoint.newest(self._directory, part), _remove)
 
     def truncate(self, part: str) -> str:
-        return self._changed("truncated", part, checkpoint.newest(self.directory, part), _truncate)
+        return self._changed("truncated", part, checkpoint.newest(self._directory, part), _truncate)
 
     def corrupt(self, part: str) -> str:
-        return self._changed("corrupted", part, checkpoint.newest(self.directory, part), _corrupt)
+        return self._changed("corrupted", part, checkpoint.newest(self._directory, part), _corrupt)
 
     def roll_back(self, part: str, batch: int) -> str:
-        if batch not in checkpoint.committed(self.directory):
-            known = checkpoint.committed(self.directory)
+        if batch not in checkpoint.committed(self._directory):
+            known = checkpoint.committed(self._directory)
             committed = f"batches {known[0]} to {known[-1]} are" if known else "no batch is"
             raise EffectError(f"the {part} cannot be taken back to batch {batch}: {committed} committed")
         parts = ROLLED_BACK if part == "checkpoint" else (part,)
-        newer = [path for one in parts for path in checkpoint.newer(self.directory, one, batch)]
+        newer = [path for one in parts for path in checkpoint.newer(self._directory, one, batch)]
         return self._changed("removed", f"{part} after batch {batch}", newer, _remove)
+
+    def copy(self) -> str:
+        old = self._directory
+        new = old.with_name(f"{old.name}-copy")
+        if not old.is_dir():
+            raise EffectError("there is no checkpoint to copy")
+        try:
+            for one in (old, checkpoint.before(old)):
+                if one.is_dir():
+                    shutil.copytree(one, new.with_name(one.name.replace(old.name, new.name, 1)))
+        except OSError as error:
+            raise EffectError(f"{old} was not copied: {error}") from error
+        self.place.directory = new
+        self.record("checkpoint.changed", {"done": "copied", "files": []})
+        return f"copied the checkpoint to {new}"
 
     def _changed(self, done: str, what: str, paths: Sequence[Path], change: Callable[[Path], None]) -> str:
         if not paths:
@@ -56,14 +75,14 @@ class CheckpointChanges:
                 change(path)
         except OSError as error:
             raise EffectError(f"{error.filename}: not {done} ({error.strerror})") from error
-        files = [str(path.relative_to(self.directory)) for path in paths]
+        files = [str(path.relative_to(self._directory)) for path in paths]
         self.record("checkpoint.changed", {"done": done, "files": files})
         return f"{done} {_named(files)} of the checkpoint"
 
     def _keep(self, path: Path) -> None:
         """What a batch was planned with is known of no other place."""
-        if path.parent == self.directory / "offsets":
-            kept = checkpoint.before(self.directory) / "offsets"
+        if path.parent == self._directory / "offsets":
+            kept = checkpoint.before(self._directory) / "offsets"
             kept.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, kept / path.name)
 

@@ -28,10 +28,10 @@ def fault_record(fault: Fault, execution: Execution = "micro-batch") -> FaultRec
 
 def _required_of(action: Action, earlier: tuple[Action, ...]) -> tuple[Requirement, ...]:
     """What an action must leave behind: where an earlier one of its fault has changed what the successor of its target
-    reads, what that one requires."""
+    reads, a death leaves what that one requires."""
     spec = action_named(action.name)
-    changes = [one for one in earlier if action_named(one.name).read_after_death_of == action.target]
-    if spec.amends or action.target is None or not changes:
+    changes = [one for one in earlier if action_named(one.name).read_by_the_next == action.target]
+    if spec.amends or action.target is None or action.until or not changes:
         return spec.required_of(action.target)
     return action_named(changes[-1].name).required_of(changes[-1].target)
 

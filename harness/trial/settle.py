@@ -158,7 +158,7 @@ class Settler:
         """
         if not self._read_by_sink:
             return self.resources.targets.read(self._schema, deadline or READ)
-        return to_table(self.sink_process.read(self.resources.namespaces["harness"], deadline), self._schema)
+        return to_table(self.sink_process.read(self.resources.namespace("harness"), deadline), self._schema)
 
     @property
     def _read_by_sink(self) -> bool:

@@ -145,7 +145,7 @@ class _Trial:
         _raise_own_read_error(acted, arranged.unreadable, settled.readings, settled.broken, self.directory)
         evidence, verdict = self._judge(arranged.resources, acks, processed.batches(), acted, settled, faults)
         if "cleanup" in self.spec.sink.functions:
-            target = arranged.resources.namespaces["harness"]
+            target = arranged.resources.namespace("harness")
             _warned(self.warnings, "the sink's cleanup failed", self.sink_process.call, "cleanup", target)
         return evidence, verdict
 
@@ -163,7 +163,7 @@ class _Trial:
             for kind in resources.targets.kinds:
                 self._at_end(f"the trial's {kind} was not removed", resources.targets.drop, kind)
             if spec.keep:
-                source = resources.namespaces["harness"]["directory"]
+                source = resources.namespace("harness")["directory"]
                 self._at_end("the target's files were not kept", shutil.copytree, source, self.directory / KEPT)
             self._set_brokers(resources.kafka)
             unreadable = _prepare(spec, resources, self.sink_process)
@@ -279,7 +279,7 @@ def _raw(settler: Settler, warnings: list[str]) -> dict[str, int]:
 
 def _prepare(spec: TrialSpec, resources: Resources, sink_process: SinkProcess) -> str | None:
     """Call the sink's prepare and see that the target is empty; returns why it could not be read yet, if so."""
-    target = resources.namespaces["harness"]
+    target = resources.namespace("harness")
     if "prepare" in spec.sink.functions:
         sink_process.call("prepare", target)
     if "read" not in spec.sink.functions:

@@ -12,6 +12,8 @@ LOST = "batch.commit:after[batch=1] -> remove(commits) then kill(driver)"
 TORN = "sink.write:after[batch=1] -> truncate(offsets) then kill(driver)"
 OLDER = "batch.commit:after[batch=2] -> rollback(checkpoint, to=0) then kill(driver)"
 OLDER_STATE = "batch.commit:after[batch=1] -> rollback(state, to=0) then kill(driver)"
+COPIED = "sink.write:before[batch=1] -> copy(checkpoint) then kill(driver)"
+WOKEN = f"{COPIED.removesuffix('kill(driver)')}pause(driver, longest=30s) until batch.commit:after[batch=1]"
 GONE = "batch.commit:after[batch=1] -> remove(checkpoint) then kill(driver)"
 
 COMES_TO = [
@@ -22,6 +24,10 @@ COMES_TO = [
     long("postgres_upsert", "wordcount", TORN, {"stuck"}),
     long("postgres_upsert", "wordcount", LOST, set()),
     long("postgres_upsert", "passthrough", GONE, set()),
+    long("postgres_upsert", "wordcount", COPIED, set()),
+    long("kafka_append", "passthrough", WOKEN, {"duplicated"}),
+    long("postgres_ledger", "passthrough", WOKEN, set()),
+    long("file_manifest", "passthrough", WOKEN, set()),
     long("kafka_transactional", "passthrough", LOST, set()),
     long("kafka_transactional", "passthrough", OLDER, {"stuck"}),  # what it decided is no longer the last of its id
     long("kafka_transactional", "passthrough", TORN, {"stuck"}),

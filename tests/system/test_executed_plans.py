@@ -42,7 +42,7 @@ def test_a_random_plan_is_judged_by_what_landed(trial: Run, session: Session, nu
 
 def damages_the_checkpoint(plan: Plan) -> bool:
     """Whether what a sink may rely on is taken away: no guarantee is for that."""
-    return any(action_named(action.name).read_after_death_of for fault in plan.faults for action in fault.actions)
+    return any(action_named(action.name).read_by_the_next for fault in plan.faults for action in fault.actions)
 
 
 class _Found(Exception):

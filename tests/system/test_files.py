@@ -25,7 +25,7 @@ def at_each_point(monkeypatch: pytest.MonkeyPatch) -> Callable[[Look], None]:
 
     def call(look: Look) -> None:
         def observer(resources: Any, *rest: Any) -> Any:
-            observe, target = made(resources, *rest), Path(resources.namespaces["harness"]["directory"])
+            observe, target = made(resources, *rest), Path(resources.namespace("harness")["directory"])
 
             def observed(point: Mapping[str, Any]) -> Any:
                 look(point, target)

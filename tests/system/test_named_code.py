@@ -22,7 +22,7 @@ def rows_at(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
     made = act._observer
 
     def observer(resources: Any, *rest: Any) -> Any:
-        observe, address = made(resources, *rest), resources.namespaces["harness"]["postgres"]
+        observe, address = made(resources, *rest), resources.namespace("harness")["postgres"]
 
         def look(point: Mapping[str, Any]) -> Any:
             if point.get("phase") in ("call", "jvm") and point.get("batch") == 0:

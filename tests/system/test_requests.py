@@ -29,7 +29,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
     made = act._observer
 
     def observer(resources: Any, *rest: Any) -> Any:
-        observe, target = made(resources, *rest), resources.namespaces["harness"]
+        observe, target = made(resources, *rest), resources.namespace("harness")
 
         def look(point: Mapping[str, Any]) -> Any:
             if point.get("phase") == "request" and point.get("batch") == 0:

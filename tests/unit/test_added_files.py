@@ -295,9 +295,9 @@ with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process
     sink = process.describe()
     print(sink.services, services_of(sink.services))
     resources = arrange.arrange(sink, find_job(), 3, Environment())
-    target = resources.namespaces["job"]
+    target = resources.namespace("job")
     print(target["sqlite"] == str(here / target["name"] / "rows.sqlite"), target["kafka"])
-    process.call("prepare", resources.namespaces["harness"])
+    process.call("prepare", resources.namespace("harness"))
     with sqlite3.connect(target["sqlite"]) as connection:
         connection.executemany("INSERT INTO rows VALUES (?)", [(1,), (2,), (3,)])
     directory = here / target["name"]
@@ -310,7 +310,7 @@ with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process
     (directory / "rows.sqlite-journal").touch()
     hanging = settler.settle(True).hanging
     print([(one.kind, one.name) for one in hanging], (directory / "rows.sqlite-journal").exists())
-    print(settler.raw(), len(process.read(resources.namespaces["harness"])))
+    print(settler.raw(), len(process.read(resources.namespace("harness"))))
     resources.targets.drop("sqlite")
     print((directory / "rows.sqlite").exists())
     (directory / "lock").unlink()

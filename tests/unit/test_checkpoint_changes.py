@@ -24,7 +24,8 @@ class Query:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.events: list[tuple[str, Mapping[str, Any]]] = []
-        self.changes = CheckpointChanges(directory, lambda event, fields: self.events.append((event, fields)))
+        self.place = checkpoint.Place(directory)
+        self.changes = CheckpointChanges(self.place, lambda event, fields: self.events.append((event, fields)))
         for batch in range(4):
             self.write(f"offsets/{batch}", OFFSETS.format(10 * batch))
         for batch in range(3):
@@ -117,6 +118,18 @@ def test_the_state_alone_goes_back(query: Query) -> None:
     assert "state/0/1/3.delta" not in query.names()
 
 
+def test_the_next_driver_gets_the_copy_and_the_one_before_keeps_its_own(query: Query) -> None:
+    query.changes.remove("offsets")
+    before = query.names()
+    assert query.changes.copy() == f"copied the checkpoint to {query.place.directory}"
+    assert query.place.directory != query.directory
+    assert query.names() == before
+    query.changes.remove("commits")
+    assert query.names() == before
+    assert checkpoint.committed(query.place.directory) == [0, 1]
+    assert checkpoint.end_offsets(query.place.directory, 3) == {0: 30}, "as it was before it was removed"
+
+
 def test_versions_of_rocksdb_are_told_by_their_number(query: Query) -> None:
     for name in ("11.zip", "9_3d1f.changelog", "10_77aa.zip", "SSTs/000012.sst"):
         query.write(f"state/0/0/{name}", "x")
@@ -125,7 +138,7 @@ def test_versions_of_rocksdb_are_told_by_their_number(query: Query) -> None:
 
 
 def test_what_is_not_there_cannot_be_changed(query: Query, tmp_path: Path) -> None:
-    empty = CheckpointChanges(tmp_path / "empty", lambda event, fields: None)
+    empty = CheckpointChanges(checkpoint.Place(tmp_path / "empty"), lambda event, fields: None)
     for part in ("offsets", "state", "metadata", "checkpoint"):
         with pytest.raises(EffectError, match=f"no file of the {part} is there: nothing is removed"):
             empty.remove(part)
@@ -133,6 +146,8 @@ def test_what_is_not_there_cannot_be_changed(query: Query, tmp_path: Path) -> No
         query.changes.roll_back("checkpoint", 3)
     with pytest.raises(EffectError, match="no batch is committed"):
         empty.roll_back("state", 0)
+    with pytest.raises(EffectError, match="there is no checkpoint to copy"):
+        empty.copy()
     assert query.events == []
 
 

@@ -59,6 +59,13 @@ def test_the_driver_dies_before_each_change_and_after_the_last_and_each_kind_fai
     assert struck(found, "fail") == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
 
 
+def test_files_named_after_the_values_of_rows_are_alike() -> None:
+    names = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
+    found = space(*made(1, *(f"create target/key={name}/part" for name in names), "create target/_SUCCESS"))
+    assert len(struck(found)) == 4, "the first and the last of them, what comes behind them, and its end"
+    assert len(found.points) < 20
+
+
 def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and_the_last_are_struck() -> None:
     changes = [f"{op} target/{number}" for number in range(5) for op in ("create", "sync", "rename")]
     ends = ["create 0", "sync 0", "rename 0", "create 1", "rename 3", "create 4", "sync 4", "rename 4"]

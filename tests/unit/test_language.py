@@ -218,7 +218,7 @@ ERRORS = [
         "sink.write:after -> kil(driver)",
         21,
         "kil",
-        "did you mean kill? Valid: answer, bandwidth, corrupt, delay, down, drop, fail",
+        "did you mean kill? Valid: answer, bandwidth, copy, corrupt, delay, down, drop, fail",
     ),
     (
         "sink.write:after -> kill(drver)",

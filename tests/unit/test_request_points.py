@@ -59,6 +59,18 @@ def test_requests_that_differ_in_more_than_their_numbers_are_not_alike() -> None
     assert len(struck(space(*trace))) == 4
 
 
+NAMES = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
+
+
+@pytest.mark.parametrize("text", ["INSERT INTO rows VALUES ('{}')", "INSERT row:{} value {}", "INSERT {}"])
+def test_requests_with_the_values_of_a_row_in_each_are_alike(text: str) -> None:
+    rows = [text.format(name, name) for name in NAMES]
+    found = space(*asked(1, *rows[:32], "INSERT batches 1", *rows[32:], "COMMIT"))
+    around = 3 if text != "INSERT {}" else 0
+    assert len(struck(found)) == 2 + around + 2, "the first and the last, those around the other one, and the COMMIT"
+    assert len(found.points) < 40
+
+
 def test_each_kind_is_lost_once_on_its_way_out_and_once_on_its_way_back() -> None:
     found = space(*asked(0, "INSERT 1", "COMMIT"), *asked(1, "INSERT 2", "COMMIT"))
     assert struck(found, "drop") == [
