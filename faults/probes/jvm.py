@@ -1,8 +1,8 @@
 """The Byteman script of one JVM: the rules of the phases that are wanted there, and of those that always are.
 
 >>> text = rules([("sink.commit", "after")], "driver", spark_version="4.2.0", host="127.0.0.1", port=21000, token="t")
->>> [line for line in text.splitlines() if line.startswith("RULE")][0]
-'RULE query.start:before'
+>>> [line for line in text.splitlines() if line.startswith("RULE sink.commit")]
+['RULE sink.commit:after']
 """
 
 from __future__ import annotations

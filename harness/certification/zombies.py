@@ -1,21 +1,24 @@
 """A driver that stands still until another one has done its batch, and then goes on where it was: who fences it off?
 
-It is struck where it may just have looked whether the batch is known, and has not written it yet: before each line that
-may change something. Not at requests, since what is stopped there goes out as soon as its process stands still.
+It is struck where it may just have looked whether the batch is known, and has not written it yet: before lines that may
+change something, and rather before those that were seen to. Not at requests, since what is stopped there goes out as
+soon as its process stands still.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...faults import Action, Fault, Plan, Point, format_action
+from .files import FILES
 from .points import Question, SweepPoint, line_at, selector
+from .requests import REQUESTS
 from .roles import MIDDLE
 from .steps import shown
-from .trace import Line, Step, driver_lines, executed
+from .trace import WORKER, Event, Line, Step, driver_lines, executed, line_of, reports
 
 AT_MOST = 6
-"""Lines; of more, those that lie evenly between the first and the last."""
+"""Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
 
 LONGEST = 30.0
 """Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
@@ -31,15 +34,39 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     for step in (Step("sink.write", "before"), Step("sink.commit", "before")):
         if step in seen.steps:
             yield _point(shown(step, seen), selector(step, batch), batch)
-    lines = [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]
-    for line in _evenly(lines):
+    for line in _chosen(question, batch):
         yield _point(line, line_at(line, batch, 1), batch)
 
 
-def _evenly(lines: list[Line]) -> list[Line]:
-    if len(lines) <= AT_MOST:
+def _chosen(question: Question, batch: int) -> list[Line]:
+    lines = [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]
+    changing = _changing(question.trace, batch)
+    first = _evenly([line for line in lines if line in changing], AT_MOST)
+    others = _evenly([line for line in lines if line not in changing], AT_MOST - len(first))
+    return [line for line in lines if line in (*first, *others)]
+
+
+def _changing(trace: Sequence[Event], batch: int) -> set[Line]:
+    """The lines of the driver after which something left the job, before its next one."""
+    line: Line | None = None
+    found: set[Line] = set()
+    for event in reports(trace, batch):
+        if event["phase"] == "line" and event.get("role") != WORKER:
+            line = line_of(event)
+        elif line and any(event["phase"] == family.phase for family in (REQUESTS, FILES)):
+            found.add(line)
+    return found
+
+
+def _evenly(lines: Sequence[Line], most: int) -> Sequence[Line]:
+    """So many of them at most, the first and the last among these.
+
+    >>> _evenly(range(1, 10), 3), _evenly(range(1, 10), 1), _evenly(range(1, 3), 3)
+    ([1, 5, 9], [1], range(1, 3))
+    """
+    if len(lines) <= most:
         return lines
-    return [lines[round(turn * (len(lines) - 1) / (AT_MOST - 1))] for turn in range(AT_MOST)]
+    return [lines[round(turn * (len(lines) - 1) / max(1, most - 1))] for turn in range(most)]
 
 
 def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onceproof.harness import doctor, errors
+from onceproof.harness import doctor
 from onceproof.harness.artifacts import Artifacts
 from onceproof.harness.cli import environment, execute
 from onceproof.harness.doctor import Check, missing
@@ -81,5 +80,3 @@ def test_an_error_with_a_fix_crosses_to_another_process_as_it_is() -> None:
     there = pickle.loads(pickle.dumps(Unavailable("a: b", "c: d")))
     assert (str(there), there.problem, there.fix) == ("a: b: c: d", "a: b", "c: d")
     assert Unavailable("a: b").fix == ""
-    results = doctest.testmod(errors)
-    assert (results.attempted, results.failed) == (1, 0)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-from importlib import import_module
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -318,10 +315,3 @@ def test_a_long_line_is_shown_around_the_error() -> None:
     assert shown.endswith("...")
     assert len(shown) < 160
     assert shown[caret.index("^") :].startswith("nowhere")
-
-
-@pytest.mark.parametrize("name", ["faults", "faults.language", "faults.catalogue", "faults.errors", "faults.values"])
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    results = doctest.testmod(import_module(f"onceproof.{name}"), optionflags=doctest.ELLIPSIS)
-    assert results.attempted > 0
-    assert results.failed == 0

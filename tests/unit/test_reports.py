@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import re
 from dataclasses import replace
@@ -18,7 +17,7 @@ from onceproof.harness.cli import execute
 from onceproof.harness.console.sweep import SweepReport
 from onceproof.harness.console.trial import print_verdict
 from onceproof.harness.errors import UsageError
-from onceproof.harness.reports import StoredTrial, _tables, report_named, written
+from onceproof.harness.reports import StoredTrial, report_named, written
 from onceproof.harness.trial.record import TRIAL
 from paper_trial import everything_and, evidence, fault, ids_of, killed_in_batch_1, verdict
 from rich.console import Console
@@ -142,8 +141,6 @@ def test_whatever_a_text_holds_the_rows_of_a_markdown_table_stay_whole(tmp_path:
     for line in text.splitlines():
         if line.startswith("|"):
             assert line.endswith("|")
-    results = doctest.testmod(_tables)
-    assert (results.attempted, results.failed) == (2, 0)
 
 
 def test_a_report_that_is_none_is_named_with_those_that_there_are() -> None:

@@ -140,6 +140,19 @@ def test_a_driver_is_taken_for_dead_before_lines_that_may_change_something() -> 
     assert all(one.alone and one.text.endswith(end) for one in pauses)
 
 
+def test_of_more_lines_those_that_changed_something_come_first() -> None:
+    asked = point("request", "before", batch=1, service="postgres", kind="INSERT", text="INSERT")
+    trace = [
+        *batch_of(1),
+        *lines(1, *((line, 2) for line in range(1, 11))),
+        asked,
+        *lines(1, (12, 1), (14, 1), (16, 1)),
+    ]
+    found = space([*trace, asked], roles={"middle": 1}, code=Code(acts=lambda line: line.line % 2 == 0)).points
+    pauses = [one.at.line for one in found if one.action == "pause(driver)" and isinstance(one.at, Line)]
+    assert pauses == [2, 6, 8, 10, 14, 16], "10 and 16 had requests behind them"
+
+
 def test_the_driver_dies_in_each_abort_to_which_an_error_leads() -> None:
     commits = [point("task.commit", "before", batch=1, stage=2), point("sink.commit", "before", batch=1)]
     found = space([*batch_of(1, stages=(1, 2)), *commits], roles={"middle": 1}).points
