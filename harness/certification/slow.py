@@ -3,13 +3,13 @@ while and asks again has asked twice, and what is kept for a while only is gone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.protocols import protocol_of
-from .effects import Effect
-from .points import CRASH, KILL, Question, SweepPoint, crash_in
+from .effects import Effect, steady
+from .points import CRASH, KILL, Question, SweepPoint, selector
 from .requests import REQUESTS, first_of_each_kind
 from .roles import MIDDLE
 from .trace import Step, executed, reports
@@ -24,8 +24,9 @@ protocol's clients wait for longer by themselves, it is more than that."""
 GIVING_UP = 5.0
 """Seconds from then until the next batch has come as far."""
 
-AWAY = 65.0
-"""Seconds from the driver's death to its successor's start: more than a minute, for which markers are commonly kept."""
+AWAY = 75.0
+"""Seconds from the driver's death to its successor's start: more than the minute for which markers are commonly kept,
+and transactions of Kafka's producers by default (transaction.timeout.ms); brokers look for these every ten seconds."""
 
 
 def slow_requests(question: Question) -> Iterator[SweepPoint]:
@@ -85,10 +86,28 @@ def in_the_next_batch(question: Question, effect: Effect, batch: int) -> Point |
 
 
 def late_recovery(question: Question) -> Iterator[SweepPoint]:
-    """In the middle batch, behind all of it."""
+    """In the middle batch: where a first half of it has been done, and behind all of it. What that left at the service
+    may be gone by then: a transaction that was decided to be committed, a staging table, a lock."""
     batch = question.roles.get(MIDDLE)
-    here = Step(CRASH.phase, str(CRASH.edge))
-    if batch is None or here not in executed(question.trace, batch).steps:
+    if batch is None:
         return
-    plan = Plan((Fault(crash_in(batch).at, (KILL, Action("restart", "driver", {"after": AWAY}))),))
-    yield SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, detail=f"back after {AWAY:g} s", alone=True)
+    steps = executed(question.trace, batch).steps
+    for step in (Step("sink.commit", "before"), Step(CRASH.phase, str(CRASH.edge))):
+        if step in steps:
+            yield _late(step, selector(step, batch), batch)
+    for effect in _kinds_behind_the_first(steady(question, REQUESTS, batch)):
+        yield _late(Step(effect.phase, "before"), effect.point("before", batch), batch, effect.shown)
+
+
+def _kinds_behind_the_first(found: Sequence[Effect]) -> list[Effect]:
+    """The first request of each kind, but for the very first: nothing of the batch has been done before that."""
+    kinds: dict[tuple[object, ...], Effect] = {}
+    for one in found:
+        kinds.setdefault(tuple(one.where.items()), one)
+    return list(kinds.values())[1:]
+
+
+def _late(here: Step, at: Point, batch: int, shown: str = "") -> SweepPoint:
+    plan = Plan((Fault(at, (KILL, Action("restart", "driver", {"after": AWAY}))),))
+    detail = f"{shown}, back after {AWAY:g} s".removeprefix(", ")
+    return SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, detail=detail, alone=True)

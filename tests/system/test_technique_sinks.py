@@ -74,6 +74,8 @@ BROKEN = {
     "masked_collects_shown": "sink.write:after[batch=1] -> kill(driver)",
     "marker_of_an_aborted": "line[{producer.commit_transaction()}][batch=1] -> kill(driver)",
     "fenced_taken_for_committed": "line[{committed=True}][batch=1]#2 -> kill(driver)",
+    "transactions_time_out": "request:before[service=kafka, kind=EndTxn, batch=1]#1 "
+    "-> kill(driver) then restart(driver, after=75s)",
     "keeps_its_producer": "request:before[service=kafka, kind=EndTxn, batch=1]#1 "
     "-> delay(longest=1m) until request:after[service=kafka, kind=Produce, batch=2]#1; "
     "request:before[service=kafka, kind=EndTxn, batch=2]#1 -> kill(driver)",
