@@ -16,6 +16,9 @@ EXCEPTION = re.compile(
 ANY_EXCEPTION = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:: .*)?)$")
 """The line that ends a Python traceback, whatever the exception's class is called (psycopg.errors.UniqueViolation)."""
 
+OF_PY4J = re.compile(r"^py4j\.protocol\.Py4JJavaError: An error occurred while calling .*\n: ", re.MULTILINE)
+"""Before the exception of the JVM that a call from Python met."""
+
 MARKS = re.compile(r"^\s|^[~^]+$|^$")
 """Lines of a traceback before its end: frames, code and marks, which PySpark's error texts shift to the left."""
 
@@ -26,7 +29,7 @@ def error_in(log: Path, sink: Path) -> str | None:
         text = log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
     except OSError:
         return None
-    lines = text.splitlines()
+    lines = OF_PY4J.sub("", text).splitlines()
     inside = [number for number, line in enumerate(lines) if f'File "{sink}"' in line]
     if inside:
         found = _end_of_traceback(lines[inside[-1] + 1 :])

@@ -48,6 +48,15 @@ DETAIL:  Key (id)=(258) already exists.
     assert found == 'psycopg.errors.UniqueViolation: duplicate key value violates unique constraint "events_pkey"'
 
 
+def test_of_an_error_in_the_jvm_that_python_met_the_jvms_own_exception_counts(tmp_path: Path) -> None:
+    java = "java.lang.IllegalArgumentException: requirement failed: spark.network.timeout is too short."
+    around = "py4j.protocol.Py4JJavaError: An error occurred while calling None.JavaSparkContext."
+    text = f"{around}\n: {java}\n\tat scala.Predef$.require(Predef.scala:337)\n"
+    assert error_in(written(tmp_path, text), SINK) == java
+    inside = f'Traceback (most recent call last):\n  File "{SINK}", line 3, in write_batch\n    df.collect()\n{text}'
+    assert error_in(written(tmp_path, inside), SINK) == java
+
+
 def test_without_the_sink_the_last_exception_counts(tmp_path: Path) -> None:
     log = written(
         tmp_path, "java.io.IOException: first\nCaused by: java.lang.IllegalStateException: last\n  at x.y(Z.java)\n"
