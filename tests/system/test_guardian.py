@@ -82,20 +82,26 @@ def test_an_orphan_that_cleared_its_environment_is_a_stray_until_it_ends(guardia
 def test_an_orphan_that_is_ending_is_no_stray_though_its_environment_is_gone(
     guardian: Guardian, tmp_path: Path
 ) -> None:
-    """Its memory is given back before it is a zombie: 600 MB of it take the kernel some time."""
+    """Its memory is given back before it is a zombie: 600 MB of it take the kernel some time. On a busy machine that
+    may pass between two looks of ours, so it is tried again."""
+    assert any(_seen_without_environment(guardian, tmp_path) for _ in range(20))
+
+
+def _seen_without_environment(guardian: Guardian, directory: Path) -> int:
+    """How often an orphan that was killed was seen so; it is never a stray meanwhile."""
     program = "import time; data = b'x' * (600 << 20); open('ready', 'w'); time.sleep(60)"
-    child = guardian.spawn(
-        ["bash", "-c", f'setsid {sys.executable} -c "{program}" &'], dict(os.environ), tmp_path, tmp_path / "log"
-    )
+    orphaned = ["bash", "-c", f'setsid {sys.executable} -c "{program}" &']
+    child = guardian.spawn(orphaned, dict(os.environ), directory, directory / "log")
     assert child.wait(10) == 0
     (orphan,) = guarded(guardian.identity)
-    wait_for(lambda: (tmp_path / "ready").exists(), 20, "the program with its memory")
+    wait_for(lambda: (directory / "ready").exists(), 20, "the program with its memory")
+    (directory / "ready").unlink()
     os.kill(orphan.pid, signal.SIGKILL)
-    without_environment = 0
+    seen = 0
     while processes.lives(orphan.identity):
-        without_environment += not processes.environment(orphan.pid)
+        seen += not processes.environment(orphan.pid)
         assert guardian.strays() == []
-    assert without_environment
+    return seen
 
 
 def test_a_child_killed_by_a_signal_has_a_negative_exit_code(guardian: Guardian, tmp_path: Path) -> None:
