@@ -5,10 +5,11 @@ first makes the *decision* durable, the list of the batch's transactions in a fi
 commits them one by one. A batch with a decision is never written again; its recorded transactions are committed again
 until they all are. README.md in the directory above goes through the crashes and the zombies one by one.
 
-Needs: a checkpoint directory that driver and executors see under the same path, spark.speculation off, and a restart
-before the transactions of a decided batch time out: their timeout counts from their start, and a batch is decided only
-while a third of it is left. All of a transaction's life is spoken in version 1 of the transaction protocol, in
-which the epoch stays the same from InitProducerId to the marker (KIP-890 has version 2, which kafka-python 3.0 lacks).
+Needs: a checkpoint directory that driver and executors see under the same path, and no copy of it with a second query:
+neither sees what the other has decided. spark.speculation off, and a restart before the transactions of a decided batch
+time out: their timeout counts from their start, and a batch is decided only while a third of it is left. All of a
+transaction's life is spoken in version 1 of the transaction protocol, in which the epoch stays the same from
+InitProducerId to the marker (KIP-890 has version 2, which kafka-python 3.0 lacks).
 """
 
 from __future__ import annotations

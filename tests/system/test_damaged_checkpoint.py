@@ -14,6 +14,7 @@ OLDER = "batch.commit:after[batch=2] -> rollback(checkpoint, to=0) then kill(dri
 OLDER_STATE = "batch.commit:after[batch=1] -> rollback(state, to=0) then kill(driver)"
 COPIED = "sink.write:before[batch=1] -> copy(checkpoint) then kill(driver)"
 WOKEN = f"{COPIED.removesuffix('kill(driver)')}pause(driver, longest=30s) until batch.commit:after[batch=1]"
+WOKEN_AT_THE_END = WOKEN.replace("after[batch=1]", "after[batch=2]")
 GONE = "batch.commit:after[batch=1] -> remove(checkpoint) then kill(driver)"
 
 COMES_TO = [
@@ -28,6 +29,7 @@ COMES_TO = [
     long("kafka_append", "passthrough", WOKEN, {"duplicated"}),
     long("postgres_ledger", "passthrough", WOKEN, set()),
     long("file_manifest", "passthrough", WOKEN, set()),
+    long("kafka_transactional", "passthrough", WOKEN_AT_THE_END, {"duplicated"}),  # its decisions lie in the checkpoint
     long("kafka_transactional", "passthrough", LOST, set()),
     long("kafka_transactional", "passthrough", OLDER, {"stuck"}),  # what it decided is no longer the last of its id
     long("kafka_transactional", "passthrough", TORN, {"stuck"}),
