@@ -12,11 +12,15 @@ from ...faults.capabilities import Which
 from ..environments.base import EffectError, Environment
 from ..kafka_cluster import controller, group_coordinator
 from ..kafka_topics import partition_copies, partition_leader, topics_like
-from ..kafka_transactions import transaction_coordinator
+from ..kafka_transactions import ORPHANED, transaction_coordinator
+from ..runtime.waiting import WaitTimeout, wait_for
 
 Report = Mapping[str, Any]
 
 WILDCARDS = "*?["
+
+PATIENCE = 5.0
+"""Seconds for a coordinator to be found: while partitions change their leaders there may be none."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,22 @@ class Brokers:
 
     def _coordinator(self, which: Which, point: Report) -> int:
         """Of the transaction that is named, or the point's; else of the first that is open, and is named so."""
-        name = which.of or point.get("transactional_id")
-        if name is None or _has_wildcards(str(name)):
-            name = next((one.name for one in self.opened() if fnmatchcase(one.name, str(name or "*"))), None)
-        if name is None:
-            raise EffectError(f"no transaction is open{f' that is called {which.of}' if which.of else ''}")
-        found = transaction_coordinator(self._bootstrap, str(name))
-        if found is None:
-            raise EffectError(f"transaction {name} has no coordinator at the moment")
-        return found
+        name = str(which.of or point.get("transactional_id") or "*")
+        try:
+            return wait_for(lambda: self._coordinating(name), PATIENCE, "a coordinator", poll=0.1)
+        except WaitTimeout:
+            if not _has_wildcards(name):
+                raise EffectError(f"transaction {name} has no coordinator at the moment") from None
+            named = f" that is called {which.of}" if which.of else ""
+            raise EffectError(f"no transaction is open{named}, or none has a coordinator") from None
+
+    def _coordinating(self, name: str) -> int | None:
+        """Of the transaction, or of the first that is open and is named so. One that began while it was asked which are
+        open may be known to its partition's leader only."""
+        names = [name]
+        if _has_wildcards(name):
+            names = [one.name for one in self.opened() if fnmatchcase(one.name, name) and one.state != ORPHANED]
+        return transaction_coordinator(self._bootstrap, names[0]) if names else None
 
     @property
     def _bootstrap(self) -> str:
