@@ -56,4 +56,4 @@ def test_a_broker_that_is_down_is_not_waited_for_for_long() -> None:
     begun = time.monotonic()
     with pytest.raises(ObservationError, match=r"^topic t1_in: not deleted: "):
         delete_topics(NOBODY, ["t1_in", "t1_out"], timeout=0.2)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15, "of the 30 s that it has by default"
