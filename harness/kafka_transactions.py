@@ -28,9 +28,6 @@ ONGOING_STATES = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 ORPHAN = "producer "
 """Prefix of the name of an open transaction that no coordinator knows: only its producer id is left."""
 
-ORPHANED = "Orphan"
-"""The state that such a transaction is given."""
-
 HOLDS_UP = "read_committed readers get nothing behind its first record"
 """What an open transaction does to others."""
 
@@ -64,7 +61,7 @@ def open_transactions(bootstrap: str, topics: Collection[str], timeout: float = 
             for name, description in described.items()
         ]
         found += [
-            Open("kafka", f"{ORPHAN}{producer.producer_id}", ORPHANED, f"{place.topic}-{place.partition}", HOLDS_UP)
+            Open("kafka", f"{ORPHAN}{producer.producer_id}", "Orphan", f"{place.topic}-{place.partition}", HOLDS_UP)
             for place, producer in _open_producers(admin, topics)
             if producer.producer_id not in known
         ]

@@ -13,13 +13,13 @@ from ...faults import Action, Value
 from .effects import Effect, Family, numbers, thread_of
 from .points import FAIL, Question
 from .power import POWER
-from .shapes import shapes_of_kinds
+from .shapes import UUID, shapes_of_kinds
 from .trace import Event
 
 PHASE = "file"
 
 NEW_IN_EACH_RUN = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # a UUID
+    rf"{UUID}"
     r"|(?<![0-9a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9a-z])"  # a digest, a time stamp
     r"|attempt_[0-9]+_[0-9]+_[a-z]_[0-9]+_[0-9]+"  # of a task of Hadoop's
     r"|tmp[a-z0-9_]{8}"  # of Python's tempfile

@@ -18,7 +18,8 @@ from collections.abc import Callable, Hashable, Sequence
 MOST = 12
 """So many texts of one kind may say different things; of more, what differs is taken for values."""
 
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+"""As a regular expression."""
 
 
 def shapes(texts: Sequence[str]) -> list[str]:
@@ -47,7 +48,7 @@ def shapes_of_kinds(kinds: Sequence[Hashable], texts: Sequence[str]) -> list[str
 
 
 def _without_numbers(text: str) -> str:
-    return re.sub(r"\d+", "0", UUID.sub("0", text))
+    return re.sub(rf"{UUID}|\d+", "0", text)
 
 
 def _without_quoted(text: str) -> str:

@@ -3,7 +3,7 @@ while and asks again has asked twice, and what is kept for a while only is gone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, format_action
@@ -95,19 +95,12 @@ def late_recovery(question: Question) -> Iterator[SweepPoint]:
     for step in (Step("sink.commit", "before"), Step(CRASH.phase, str(CRASH.edge))):
         if step in steps:
             yield _late(step, selector(step, batch), batch)
-    for effect in _kinds_behind_the_first(steady(question, REQUESTS, batch)):
+    first_of_kinds = [one for one in steady(question, REQUESTS, batch) if one.nth == 1]
+    for effect in first_of_kinds[1:]:  # before the very first nothing of the batch has been done
         yield _late(Step(effect.phase, "before"), effect.point("before", batch), batch, effect.shown)
-
-
-def _kinds_behind_the_first(found: Sequence[Effect]) -> list[Effect]:
-    """The first request of each kind, but for the very first: nothing of the batch has been done before that."""
-    kinds: dict[tuple[object, ...], Effect] = {}
-    for one in found:
-        kinds.setdefault(tuple(one.where.items()), one)
-    return list(kinds.values())[1:]
 
 
 def _late(here: Step, at: Point, batch: int, shown: str = "") -> SweepPoint:
     plan = Plan((Fault(at, (KILL, Action("restart", "driver", {"after": AWAY}))),))
-    detail = f"{shown}, back after {AWAY:g} s".removeprefix(", ")
+    detail = ", ".join([*([shown] if shown else []), f"back after {AWAY:g} s"])
     return SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, detail=detail, alone=True)

@@ -53,7 +53,7 @@ def _changing(trace: Sequence[Event], batch: int) -> set[Line]:
     for event in reports(trace, batch):
         if event["phase"] == "line" and event.get("role") != WORKER:
             line = line_of(event)
-        elif line and any(event["phase"] == family.phase for family in (REQUESTS, FILES)):
+        elif line and event["phase"] in (REQUESTS.phase, FILES.phase):
             found.add(line)
     return found
 

@@ -12,7 +12,7 @@ from ...faults.capabilities import Which
 from ..environments.base import EffectError, Environment
 from ..kafka_cluster import controller, group_coordinator
 from ..kafka_topics import partition_copies, partition_leader, topics_like
-from ..kafka_transactions import ORPHANED, transaction_coordinator
+from ..kafka_transactions import ORPHAN, transaction_coordinator
 from ..runtime.waiting import WaitTimeout, wait_for
 
 Report = Mapping[str, Any]
@@ -89,7 +89,8 @@ class Brokers:
         open may be known to its partition's leader only."""
         names = [name]
         if _has_wildcards(name):
-            names = [one.name for one in self.opened() if fnmatchcase(one.name, name) and one.state != ORPHANED]
+            known = (one.name for one in self.opened() if not one.name.startswith(ORPHAN))
+            names = [one for one in known if fnmatchcase(one, name)]
         return transaction_coordinator(self._bootstrap, names[0]) if names else None
 
     @property

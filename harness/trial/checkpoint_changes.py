@@ -57,9 +57,9 @@ class CheckpointChanges:
         if not old.is_dir():
             raise EffectError("there is no checkpoint to copy")
         try:
-            for one in (old, checkpoint.before(old)):
-                if one.is_dir():
-                    shutil.copytree(one, new.with_name(one.name.replace(old.name, new.name, 1)))
+            for source, place in ((old, new), (checkpoint.before(old), checkpoint.before(new))):
+                if source.is_dir():
+                    shutil.copytree(source, place)
         except OSError as error:
             raise EffectError(f"{old} was not copied: {error}") from error
         self.place.directory = new
