@@ -125,11 +125,21 @@ class Checkpoint(Protocol):
         """All of it lies at another place as well, where the drivers that follow find it."""
 
 
+class Source(Protocol):
+    """What the job reads."""
+
+    def repartition(self, partitions: int) -> str:
+        """The drivers that follow read it in at least so many partitions, and have so many by default."""
+
+
 class Actuator(Machines, Network, Protocol):
     """All that the harness can do to the running system."""
 
     @property
     def checkpoint(self) -> Checkpoint: ...
+
+    @property
+    def source(self) -> Source: ...
 
 
 class Thread(Protocol):
@@ -170,6 +180,10 @@ class Scene:
     @property
     def checkpoint(self) -> Checkpoint:
         return self._actuator().checkpoint
+
+    @property
+    def source(self) -> Source:
+        return self._actuator().source
 
     def _actuator(self) -> Actuator:
         if self.actuator is None:

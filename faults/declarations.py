@@ -187,6 +187,8 @@ class ActionSpec:
     ``read_by_the_next``: what is changed is read only by the successor of this target, so that it has to be killed,
     or taken for dead, behind the action in its fault; what its death must leave behind then is what this action
     requires.
+
+    Only queries that Spark runs by ``executions`` can have it.
     """
 
     name: str
@@ -216,6 +218,7 @@ class ActionSpec:
     self_inflicted: tuple[str | None, ...] = ()
     takes_service_away: tuple[str, ...] = ()
     read_by_the_next: str | None = None
+    executions: tuple[Execution, ...] = tuple(EXECUTIONS)
 
     @property
     def takes_until(self) -> bool:

@@ -19,6 +19,9 @@ OF_A_DRIVER = (
 )
 """The offset log decides whether a batch is planned again or replayed, the commit log whether it comes again at all."""
 
+IN_A_REPLAY = tuple(replace(one, targets=()) for one in OF_A_DRIVER)
+"""The same, for what is seen only once a driver has died and another one has taken its place."""
+
 PROTOCOL: dict[str, str] = {
     "planned_again": "the next run plans the batch anew",
     "handed_over": "the next run hands the batch over with the offsets that were planned",

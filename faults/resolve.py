@@ -434,6 +434,7 @@ def _check_action(planned: _PlannedAction) -> None:
     _check_network(planned)
     _check_connections(planned)
     _check_process(planned)
+    _check_execution(planned)
     _check_order(planned)
     _check_reader(planned)
     _check_answer(planned)
@@ -495,6 +496,13 @@ def _check_process(planned: _PlannedAction) -> None:
     if planned.phase and planned.phase.where not in planned.spec.stopped_in:
         valid = listed(PROCESS_KINDS[kind] for kind in planned.spec.stopped_in)
         raise planned.error(f"{planned.stopped}, where {planned.action.name} cannot act: {valid}", "name")
+
+
+def _check_execution(planned: _PlannedAction) -> None:
+    """Whether a query that Spark runs so can have the action."""
+    if planned.shape.execution not in planned.spec.executions:
+        having = listed(EXECUTIONS[one] for one in planned.spec.executions)
+        raise planned.error(f"{planned.text} needs {having}: this is {EXECUTIONS[planned.shape.execution]}", "name")
 
 
 def _check_order(planned: _PlannedAction) -> None:

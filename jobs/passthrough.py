@@ -58,7 +58,8 @@ def main(transform: Callable[[DataFrame], DataFrame] = lambda rows: rows, mode: 
     def start() -> StreamingQuery:
         # Real-time mode has no limit: its tasks read what comes for as long as a batch lasts.
         limit = {} if arguments.trigger.startswith(REAL_TIME) else {"maxOffsetsPerTrigger": arguments.max_offsets}
-        rows = read_rows(spark, arguments.brokers, arguments.topic, limit)
+        parts = {"minPartitions": arguments.min_partitions} if arguments.min_partitions else {}
+        rows = read_rows(spark, arguments.brokers, arguments.topic, {**limit, **parts})
         stream = (
             attach_sink(sink, transform(rows), target)
             .outputMode(mode)
@@ -89,6 +90,7 @@ def parse_arguments() -> argparse.Namespace:
         default=AVAILABLE_NOW,
         help="availableNow, or processingTime, asyncProgress, realTime or continuous with an interval: NAME=INTERVAL",
     )
+    parser.add_argument("--min-partitions", type=int, help="read the topic in at least so many (minPartitions)")
     parser.add_argument("--starts", type=int, default=1, help="how often it starts the query, if that fails")
     parser.add_argument("--stop-file", type=Path, help="the query is stopped once this file is there")
     parser.add_argument("--app-name", default=Path(sys.argv[0]).stem, help="name of application and query")
@@ -139,14 +141,14 @@ def load_sink(file: Path) -> ModuleType:
     return module
 
 
-def read_rows(spark: SparkSession, brokers: str, topic: str, limit: Mapping[str, int]) -> DataFrame:
+def read_rows(spark: SparkSession, brokers: str, topic: str, options: Mapping[str, int]) -> DataFrame:
     """The topic's rows, of committed transactions only; a value that does not parse ends the query."""
     records = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", brokers)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
-        .options(**limit)
+        .options(**options)
         .option("failOnDataLoss", "true")
         .option("kafka.isolation.level", "read_committed")
         # A broker's death stalls the driver's offset lookup for this long; the client's default is a minute. A request

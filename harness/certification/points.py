@@ -134,8 +134,8 @@ class Question:
     cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
     ``required`` those that it must have, with their edges. ``durable``: the sink says that it survives a loss of power.
     ``known_failures``: it is held against the library, too. ``batches`` of the workload; None where one batch is asked
-    for. ``servers``: of the sink's targets, by their services. ``starts_again``: the job can start its query several
-    times in one process.
+    for. ``servers``: of the sink's targets, by their services. ``reference_job``: the job takes what
+    only reference jobs have to (``--starts``, ``--min-partitions``).
     """
 
     trace: Sequence[Event]
@@ -150,7 +150,7 @@ class Question:
     known_failures: bool = False
     batches: int | None = None
     servers: Sequence[str] = ()
-    starts_again: bool = False
+    reference_job: bool = False
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -64,6 +64,6 @@ def question_of(
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),
         batches=request.workload.batches if wanted.batch is None else None,
-        starts_again=job.path in reference_jobs(),
+        reference_job=job.path in reference_jobs(),
         servers=[server for server in SERVERS if server in (shape.services or ())],
     )

@@ -25,6 +25,7 @@ from .longer import longer
 from .outages import outages
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
+from .repartitioned import repartitioned
 from .requests import REQUESTS
 from .servers import servers
 from .slow import late_recovery, slow_requests
@@ -58,6 +59,7 @@ def space_of(question: Question) -> Space:
             *outages(question),
             *single_copies(question),
             *in_place(question),
+            *repartitioned(question),
             *longer(question),
             *larger(question),
         ]

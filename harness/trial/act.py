@@ -32,6 +32,7 @@ from .processed import Processed
 from .progress import TrialProgress
 from .settle import Settler
 from .source import await_end
+from .source_reading import SourceReading
 from .spec import TrialSpec
 from .supervisor import JobOutcome, Supervisor
 from .watch import Watch
@@ -76,9 +77,10 @@ def act(
     record = _recorder(journal, progress, watch)
     disk = _disk(spec, resources)
     changes = CheckpointChanges(resources.place, record)
+    reading = SourceReading(record)
     brokers = Brokers(environment, resources.source, resources.name, resources.open_in_kafka)
     actuator = TrialActuator(
-        environment, record, _worker_of(journal), disk=disk, changes=changes, brokers=brokers, proxies=proxies
+        environment, record, _worker_of(journal), reading, disk=disk, changes=changes, brokers=brokers, proxies=proxies
     )
     observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:
@@ -102,7 +104,7 @@ def act(
             _arm_brokers(environment, rendezvous)
             stack.callback(environment.arm_brokers, None, None)
         stack.callback(actuator.restore, spec.deadline)  # before brokers are disarmed, which may restart them
-        starter = _Starter(spec, environment, resources, point, directory)
+        starter = _Starter(spec, environment, resources, reading, point, directory)
         supervisor = actuator.supervisor = _supervisor(starter, processed, record, progress, watch)
         stack.callback(supervisor.end)
         record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
@@ -160,6 +162,7 @@ class _Starter:
     spec: TrialSpec
     environment: Environment
     resources: Resources
+    reading: SourceReading
     injector: ProbePoint
     directory: Path
 
@@ -181,7 +184,7 @@ class _Starter:
                 injector=self.injector,
                 driver_rules=_rules(spec, self.environment, self.injector, "driver"),
                 executor_rules=_rules(spec, self.environment, self.injector, "executor"),
-                conf=spec.conf,
+                conf={**spec.conf, **self.reading.properties},
                 jars=spec.jars,
                 trial=self.resources.name,
                 python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
@@ -215,6 +218,7 @@ class _Starter:
             *("--sink", str(self.sink)),
             *("--target", json.dumps(self.resources.namespace("job"))),
             *("--max-offsets", str(self.spec.workload.max_offsets_per_trigger)),
+            *self.reading.arguments,
             *self._starts(),
             *self._trigger(),
         )

@@ -25,6 +25,7 @@ from .disk import Disk
 from .network import Cut, Network, Record
 from .pauses import Pausable, Pauses
 from .restarts import Restartable, Restarts
+from .source_reading import SourceReading
 from .supervisor import Supervisor
 
 Report = Mapping[str, Any]
@@ -45,14 +46,15 @@ class TrialActuator:
 
     Called on the injector's threads, mostly while the reporting thread is parked.
 
-    ``worker_of`` names the Python worker that serves the task of a report. ``disk`` knows what is not synced, where
-    the plan takes that away. ``changes`` are those that can be made to the query's checkpoint. ``brokers`` knows which
-    of them is what. The job's connections pass ``proxies``.
+    ``worker_of`` names the Python worker that serves the task of a report. ``source`` says how drivers read theirs.
+    ``disk`` knows what is not synced, where the plan takes that away. ``changes`` are those that can be made to the
+    query's checkpoint. ``brokers`` knows which of them is what. The job's connections pass ``proxies``.
     """
 
     environment: Environment
     record: Record
     worker_of: Callable[[Report], str | None]
+    source: SourceReading
     supervisor: Supervisor | None = None
     disk: Disk | None = None
     changes: CheckpointChanges | None = None

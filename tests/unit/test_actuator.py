@@ -12,6 +12,7 @@ from onceproof.faults.injector import Stopwatch, wall_time
 from onceproof.harness.environments.base import EffectError
 from onceproof.harness.trial.actuator import TrialActuator
 from onceproof.harness.trial.network import Cut
+from onceproof.harness.trial.source_reading import SourceReading
 
 from onceproof.plans import ActionReference
 
@@ -152,7 +153,8 @@ def bench() -> Iterator[Bench]:
     bench = Bench()
     environment: Any = bench.machines
     supervisor: Any = Drivers()
-    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, supervisor)
+    source = SourceReading(bench.record)
+    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, source, supervisor)
     yield bench
     bench.actuator.settle(5)
 

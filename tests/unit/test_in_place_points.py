@@ -23,8 +23,8 @@ CREATED = reported("file", op="create", path="target/1.json")
 LINE = reported("line", None, file="s.py", line=7, role="python")
 
 
-def texts(*trace: dict[str, Any], starts_again: bool = True) -> list[str]:
-    question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, starts_again=starts_again)
+def texts(*trace: dict[str, Any], reference_job: bool = True) -> list[str]:
+    question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, reference_job=reference_job)
     return [point.text for point in space_of(question).points if point.detail == "started again in place"]
 
 
@@ -49,4 +49,4 @@ def test_where_there_are_no_requests_a_change_of_a_file_fails_or_a_line() -> Non
 
 
 def test_a_job_that_may_not_know_how_is_not_asked_to() -> None:
-    assert texts(INSERT, COMMITTED, starts_again=False) == []
+    assert texts(INSERT, COMMITTED, reference_job=False) == []

@@ -1,0 +1,39 @@
+"""A batch that comes again in other tasks than it had: who tells rows by their task's number skips others' then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...faults import Action, Fault, Plan, format_action
+from .points import CRASH, KILL, Question, SweepPoint, selector
+from .roles import MIDDLE
+from .steps import ONE_TASK_ENDED, shown
+from .trace import Step, executed
+
+MORE = 2
+"""So many partitions more than the batch had tasks: what each task had, several have then."""
+
+
+def repartitioned(question: Question) -> Iterator[SweepPoint]:
+    """The middle batch: where one of its tasks has ended and no other has begun, before the sink's global commit, and
+    where all of it is done. There are more tasks in the replay, never fewer: nothing of the first run's is left over.
+    """
+    batch = question.roles.get(MIDDLE)
+    if batch is None or not question.reference_job:
+        return
+    seen = executed(question.trace, batch)
+    if seen.writing is None:
+        return
+    again = Action("repartition", "source", {"to": max(seen.tasks.values()) + MORE})
+    if seen.tasks.get(seen.writing, 0) > 1:
+        end, begin = (Step("task.run", edge, seen.writing) for edge in ("after", "before"))
+        half = Fault(selector(end, batch, 1), (again, KILL), holds=(selector(begin, batch, 2),))
+        yield _point(shown(Step(ONE_TASK_ENDED, stage=seen.writing), seen), half, batch)
+    for step in (Step("sink.commit", "before"), Step(CRASH.phase, str(CRASH.edge))):
+        if step in seen.steps:
+            yield _point(step, Fault(selector(step, batch), (again, KILL)), batch)
+
+
+def _point(here: Step, fault: Fault, batch: int) -> SweepPoint:
+    shown_as = " then ".join(map(format_action, fault.actions))
+    return SweepPoint(here, shown_as, MIDDLE, batch, Plan((fault,)), detail="replayed in more tasks", alone=True)
