@@ -10,6 +10,10 @@ PARTS = ("metadata", "offsets", "commits", "state")
 
 WHOLE = "checkpoint"
 
+MANIFEST = "manifest"
+"""That of Spark's file sink lies with what it has written (_spark_metadata); its query reads it as it does a
+checkpoint."""
+
 
 def change(
     *,

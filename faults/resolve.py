@@ -12,6 +12,7 @@ from .actions._brokers import BY_NUMBER, GROUP_COORDINATOR, chosen
 from .actions._links import service_of
 from .capabilities import FOLLOWERS
 from .catalogue import action_named, has_phase, phase_named, phases_of
+from .checkpoints import MANIFEST
 from .declarations import (
     ALWAYS_REPORTED,
     EXECUTIONS,
@@ -447,6 +448,8 @@ def _check_action(planned: _PlannedAction) -> None:
             _check_broker(planned)
         case target if target == ITSELF:
             _check_itself(planned)
+        case target if target == MANIFEST:
+            _check_manifest(planned)
         case service if service in SERVERS:
             _check_server(planned)
     _check_arguments(planned)
@@ -599,6 +602,11 @@ def _check_itself(planned: _PlannedAction) -> None:
 
 def _names_group(phase: Phase) -> bool:
     return any(selector.name == "group" for selector in phase.selectors)
+
+
+def _check_manifest(planned: _PlannedAction) -> None:
+    if not (planned.shape.file or planned.shape.unknown):
+        raise planned.error(f"{planned.text} needs Spark's file sink: {_sink(planned.shape)} is another one", "target")
 
 
 def _check_server(planned: _PlannedAction) -> None:

@@ -76,7 +76,7 @@ def act(
     watch = Watch(settler, journal, progress, spec.sink.settle) if settler else None
     record = _recorder(journal, progress, watch)
     disk = _disk(spec, resources)
-    changes = CheckpointChanges(resources.place, record)
+    changes = CheckpointChanges(resources.place, record, _output(resources))
     reading = SourceReading(record)
     brokers = Brokers(environment, resources.source, resources.name, resources.open_in_kafka)
     actuator = TrialActuator(
@@ -113,6 +113,11 @@ def act(
         _finish_actions(injector, spec.deadline)
         broken = actuator.settle(spec.deadline) + [f"the injector failed: {error}" for error in injector.errors]
     return Acted(outcome, progress.fired, broken, watch.glimpses if watch else [])
+
+
+def _output(resources: Resources) -> Path | None:
+    directory = resources.namespace("harness").get("directory")
+    return Path(directory) if directory else None
 
 
 def _finish_actions(injector: Injector, deadline: float) -> None:

@@ -13,6 +13,9 @@ from . import checkpoint
 
 Record = Callable[[str, Mapping[str, Any]], None]
 
+MANIFEST = "_spark_metadata"
+"""The directory of the manifest of Spark's file sink (FileStreamSink.metadataDir)."""
+
 ROLLED_BACK = ("state", "commits", "offsets")
 """The parts of a checkpoint that have a file for each batch. The offset log comes last: while it is there, no driver
 takes a batch for a new one."""
@@ -21,16 +24,23 @@ takes a batch for a new one."""
 @dataclass(frozen=True)
 class CheckpointChanges:
     """Implements :class:`onceproof.faults.capabilities.Checkpoint`: returns what was changed once it is, and records
-    it (``checkpoint.changed``). Raises EffectError where there is nothing to change, or it cannot be changed."""
+    it (``checkpoint.changed``). Raises EffectError where there is nothing to change, or it cannot be changed.
+
+    ``output`` is the target's directory, if it has one: a manifest is looked for there.
+    """
 
     place: checkpoint.Place
     record: Record
+    output: Path | None = None
 
     @property
     def _directory(self) -> Path:
         return self.place.directory
 
     def remove(self, part: str) -> str:
+        if part == "manifest":
+            found = sorted(self.output.rglob(MANIFEST)) if self.output else []
+            return self._changed("removed", part, found, _remove, self.output)
         if part == "checkpoint":
             found = sorted(self._directory.glob("*"))
             return self._changed("removed", "checkpoint", found, _remove)
@@ -66,7 +76,9 @@ class CheckpointChanges:
         self.record("checkpoint.changed", {"done": "copied", "files": []})
         return f"copied the checkpoint to {new}"
 
-    def _changed(self, done: str, what: str, paths: Sequence[Path], change: Callable[[Path], None]) -> str:
+    def _changed(
+        self, done: str, what: str, paths: Sequence[Path], change: Callable[[Path], None], base: Path | None = None
+    ) -> str:
         if not paths:
             raise EffectError(f"no file of the {what} is there: nothing is {done}")
         try:
@@ -75,9 +87,9 @@ class CheckpointChanges:
                 change(path)
         except OSError as error:
             raise EffectError(f"{error.filename}: not {done} ({error.strerror})") from error
-        files = [str(path.relative_to(self._directory)) for path in paths]
+        files = [str(path.relative_to(base or self._directory)) for path in paths]
         self.record("checkpoint.changed", {"done": done, "files": files})
-        return f"{done} {_named(files)} of the checkpoint"
+        return f"{done} {_named(files)} of the {'target' if base else 'checkpoint'}"
 
     def _keep(self, path: Path) -> None:
         """What a batch was planned with is known of no other place."""

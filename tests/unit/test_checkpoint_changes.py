@@ -151,7 +151,23 @@ def test_what_is_not_there_cannot_be_changed(query: Query, tmp_path: Path) -> No
     assert query.events == []
 
 
+def test_the_manifest_of_a_file_sink_is_removed_and_its_files_stay(query: Query, tmp_path: Path) -> None:
+    events = tmp_path / "target" / "events"
+    (events / "_spark_metadata").mkdir(parents=True)
+    for name in ("_spark_metadata/0", "part-0.parquet"):
+        (events / name).write_text("x")
+    there = query.names()
+    changes = CheckpointChanges(query.place, query.changes.record, tmp_path / "target")
+    assert changes.remove("manifest") == "removed events/_spark_metadata of the target"
+    assert ([path.name for path in events.iterdir()], query.names()) == (["part-0.parquet"], there)
+    assert query.events == [("checkpoint.changed", {"done": "removed", "files": ["events/_spark_metadata"]})]
+    for nowhere in (changes, query.changes):
+        with pytest.raises(EffectError, match="no file of the manifest is there: nothing is removed"):
+            nowhere.remove("manifest")
+
+
 REFUSED = {
+    "batch.commit:after -> remove(manifest) then kill(driver)": "needs Spark's file sink: this sink is another one",
     "batch.commit:after -> remove(commits)": "is read by the next driver only: put kill(driver) behind it",
     "batch.commit:after -> kill(driver) then remove(commits)": "put kill(driver) behind it",
     "batch.commit:after -> remove(commits) then stop(driver)": "put kill(driver) behind it",
