@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Each makes all it needs from nothing, and is quick the second time.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv setup lakehouse docker demo matrix matrix-jobs schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
+.PHONY: help venv setup lakehouse docker demo matrix matrix-jobs matrix-effects schemas bench bench-packing test test-long test-docker test-lakehouse test-newcomer lint types fmt wheel clean distclean
 
 BIN := .venv/bin
 CODE := harness faults assertions
@@ -68,6 +68,9 @@ matrix: lakehouse ## certify every reference and broken sink (hours; DIRECTORY= 
 
 matrix-jobs: lakehouse ## each reference job with its sinks, triggers and state stores (hours; DIRECTORY= to go on in, JOBS= to choose)
 	@$(BIN)/python bench/jobs.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(JOBS)
+
+matrix-effects: lakehouse ## sweep them by effects alone and by lines alone (hours; DIRECTORY=, SINKS= as above)
+	@$(BIN)/python bench/effects.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(SINKS)
 
 bench: setup ## the time of a trial, by stage (ENVS="local docker" for both environments in one run)
 	@$(BIN)/python bench/trial.py $(ENVS:%=--env %)

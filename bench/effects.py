@@ -1,0 +1,84 @@
+"""Sweeps sinks by effects alone, and by lines alone, and prints what each sweep found and after how many trials, as
+Markdown: ``make matrix-effects``.
+
+A broken sink's sweeps end at their first failed point. What a sink came to is kept in effects-and-lines.json, with the
+commit that it was measured at, and docs/effects-and-lines.md has all that is there; a directory is gone on in, as by
+``make matrix``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.errors import UsageError
+from onceproof.harness.reports._tables import code, table
+from onceproof.harness.session import EnvironmentOptions
+from rich.console import Console
+from sessions import Sessions
+from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, sinks
+
+POINTS = ("effects", "lines")
+HEAD = ("sink", "swept by", "verdict", "points", "first point that fails", "found", "minutes", "commit")
+
+KEPT = Kept("effects-and-lines")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, default=Path(".onceproof") / "effects")
+    parser.add_argument("sinks", nargs="*", help="names; all by default")
+    arguments = parser.parse_args()
+    check_names(arguments.sinks)
+    console = Console(stderr=True)
+    commit = commit_of(HERE, KEPT)
+    with ExitStack() as stack:
+        sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
+        for path, broken in sinks(arguments.sinks):
+            rows = []
+            for points in POINTS:
+                place = arguments.directory / f"{path.stem}-{points}"
+                certificate, made_at = certified(sessions, path, place, Wanted(points=points, fail_fast=broken), commit)
+                console.print(f"{path.stem}, {points}: {certificate.summary}", highlight=False)
+                rows.append(cells(path.stem, points, certificate, made_at))
+            lines = KEPT.load() | {path.stem: rows}
+            KEPT.store(lines, page_of(lines))
+    print(page_of(KEPT.load()))
+    return 0
+
+
+def cells(sink: str, points: str, certificate: Certificate, commit: str) -> list[str]:
+    return [
+        code(sink),
+        points,
+        certificate.verdict,
+        f"{certificate.coverage.run} of {certificate.coverage.points}",
+        *first_failure(certificate),
+        f"{certificate.seconds / 60:.1f}",
+        commit,
+    ]
+
+
+def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    """The page, as Markdown."""
+    parts = [
+        "# Effects and lines",
+        "What sweeps by effects alone (`--points effects`) and by lines alone (`--points lines`) come to: `make "
+        "matrix-effects`. A broken sink's sweeps end at their first failed point, so that *points* says how many were "
+        "needed. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
+        table(HEAD, [row for name in sorted(lines) for row in lines[name]]),
+        KEPT.missing(lines),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UsageError as error:
+        sys.exit(f"effects: {error}")

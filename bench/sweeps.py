@@ -1,0 +1,111 @@
+"""What the commands that sweep many sinks share: the sinks, each with a directory of its own, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.rejudge import stored_certificate
+from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.cli.lists import constants
+from onceproof.harness.errors import UsageError
+from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
+from onceproof.harness.reports._tables import code
+from onceproof.harness.session import Request
+from onceproof.harness.sinks import reference_sinks
+from sessions import Sessions
+
+COMMIT = "commit"
+"""The file in a sink's directory that has the commit at which the sink was certified."""
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+
+
+def sinks(names: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+    """The sinks of these names, all without any, each with whether it is a broken one."""
+    for path in reference_sinks():
+        if not names or path.stem in names:
+            yield path, path.parent.name == "broken"
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises UsageError for a name that no sink has."""
+    known = {path.stem for path in reference_sinks()}
+    if unknown := ", ".join(name for name in names if name not in known):
+        raise UsageError(f"there is no reference sink and no broken one called {unknown}: see onceproof sinks")
+
+
+def certified(sessions: Sessions, sink: Path, place: Path, wanted: Wanted, commit: str) -> tuple[Certificate, str]:
+    """The sink's certificate, and the commit at which it was made: one of an earlier run, if that came to its end."""
+    place = place.resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    found = stored_certificate(place)
+    if found is None or (found.verdict != "fail" and found.coverage.run < found.coverage.points):
+        (place / COMMIT).write_text(commit)
+        found = certify(sessions.of(sink), Request(str(sink), job=_job(sink)), place, wanted)
+    return found, (place / COMMIT).read_text()
+
+
+def first_failure(certificate: Certificate) -> tuple[str, str]:
+    """The plan of the first point that failed, as code, and what was found there; twice nothing if none did."""
+    failed = next((point for point in certificate.points if point.verdict == "fail"), None)
+    if failed is None:
+        return "", ""
+    return code(failed.plan), ", ".join(f"{kind} {count}" for kind, count in failed.anomalies.items())
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What sinks came to, in parts and over several runs: a file for each kind of table, and the page made of it."""
+
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return HERE / f"{self.name}.json"
+
+    @property
+    def page(self) -> Path:
+        return DOCS / f"{self.name}.md"
+
+    def load(self) -> dict[str, Any]:
+        """By sink, of those that there are still."""
+        names = {path.stem for path in reference_sinks()}
+        lines = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+        return {name: line for name, line in lines.items() if name in names}
+
+    def store(self, lines: Mapping[str, Any], page: str) -> None:
+        text = json.dumps(dict(sorted(lines.items())), indent=1, ensure_ascii=False)
+        self.path.write_text(text + "\n", encoding="utf-8")
+        self.page.write_text(page, encoding="utf-8")
+
+    def missing(self, lines: Mapping[str, Any]) -> str:
+        """The sentence that names the sinks which have no line yet; empty if all have one."""
+        names = sorted({path.stem for path in reference_sinks()} - lines.keys())
+        return f"Not measured yet: {', '.join(map(code, names))}." if names else ""
+
+
+def commit_of(directory: Path, *kept: Kept) -> str:
+    """The checkout's commit, short; with a + if files differ from it, besides those that are written here."""
+    described = _git(directory, "describe", "--always", "--exclude=*", "--abbrev=7")
+    written = [path for one in kept for path in (one.path, one.page)]
+    others = (f":(exclude){path}" for path in written)  # in short, :!, a path may not begin with /
+    return described + ("+" if _git(directory, "status", "--porcelain", "-uno", "--", ":/", *others) else "")
+
+
+def _git(directory: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(directory), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _job(sink: Path) -> str:
+    """The reference job, or the first that gives the rows which the sink holds."""
+    jobs = [REFERENCE, *reference_jobs()]
+    return next(str(path) for path in jobs if fits(find_job(str(path)), sink, constants(sink)))
