@@ -20,7 +20,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 POLL = 0.005
 """Seconds between two looks at the process table."""
 
-Effect = Literal["dead", "stopped", "running"]
+Effect = Literal["dead", "stopped", "going on"]
 
 
 class Survivor(Exception):
@@ -216,7 +216,7 @@ def send(process: Process, number: signal.Signals) -> None:
 
 
 def confirm(processes: Collection[Process], effect: Effect, deadline_seconds: float = 3.0) -> None:
-    """Return once each process shows the effect; the dead show every effect but ``running``. Raises Survivor."""
+    """Return once each process shows the effect. The dead show each: one that has ended did go on. Raises Survivor."""
     deadline = time.monotonic() + deadline_seconds
     for process in processes:
         while not _shows(process, effect):
@@ -228,7 +228,7 @@ def confirm(processes: Collection[Process], effect: Effect, deadline_seconds: fl
 def _shows(process: Process, effect: Effect) -> bool:
     row = look(process.pid)
     if row is None or row.identity != process.identity or not row.alive:
-        return effect != "running"
-    if effect == "running":
+        return True
+    if effect == "going on":
         return not is_stopped(row)
     return effect == "stopped" and is_stopped(row)

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+from onceproof.harness.environments.local.driver import let_go
 from onceproof.harness.runtime import processes
 from onceproof.harness.runtime.waiting import wait_for
 
@@ -50,3 +52,22 @@ def test_a_process_lives_until_its_last_thread_has_ended() -> None:
             assert connection.recv(1) == b""
             assert process.wait(20) == -signal.SIGKILL
             connection.close()
+
+
+def test_a_process_that_ends_as_soon_as_it_goes_on_did_go_on() -> None:
+    with killed(subprocess.Popen(["sh", "-c", "kill -STOP $$"])) as process:
+        wait_for(lambda: state_of(process.pid) == "T", 20, "its stop")
+        row = processes.look(process.pid)
+        assert row is not None
+        assert let_go([row]) == [row]
+        assert process.wait(20) == 0
+        processes.confirm([row], "going on")
+
+
+def test_a_process_that_stays_stopped_does_not_go_on() -> None:
+    with killed(subprocess.Popen(["sh", "-c", "kill -STOP $$"])) as process:
+        wait_for(lambda: state_of(process.pid) == "T", 20, "its stop")
+        row = processes.look(process.pid)
+        assert row is not None
+        with pytest.raises(processes.Survivor, match=r"is not going on after 0\.05 s"):
+            processes.confirm([row], "going on", 0.05)

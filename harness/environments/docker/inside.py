@@ -40,7 +40,7 @@ def act(verb: str, pid: int) -> list[str]:
         found = [each for each in select(processes.table()) if each.state in processes.STOPPED]
         for each in found:
             processes.send(each, signal.SIGCONT)
-        processes.confirm(found, "running")
+        processes.confirm(found, "going on")
     else:
         found = processes.end(select) if verb == "end" else processes.freeze(select)
     return [str(each) for each in found]

@@ -80,11 +80,11 @@ def reference(pid: int) -> str:
 
 
 def let_go(stopped: list[processes.Process]) -> list[processes.Process]:
-    """SIGCONT, confirmed."""
+    """SIGCONT to processes that live, confirmed. What ends at once went on as well."""
     for row in stopped:
         processes.send(row, signal.SIGCONT)
     try:
-        processes.confirm(stopped, "running")
+        processes.confirm(stopped, "going on")
     except processes.Survivor as error:
         raise EffectError(f"resume: {error}") from error
     return stopped

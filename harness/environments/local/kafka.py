@@ -85,7 +85,9 @@ class Broker:
     def resume(self) -> None:
         """SIGCONT, confirmed. Raises EffectError."""
         row = processes.look(self.child.pid) if self.child is not None else None
-        let_go([row] if row is not None else [])
+        if row is None or not row.alive:
+            raise EffectError(f"{self.part} does not run")
+        let_go([row])
 
     def stop(self) -> None:
         """End it in order, which spares the next incarnation the wait for this one's registration."""
