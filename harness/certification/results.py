@@ -99,6 +99,8 @@ def _faults(result: PointResult) -> frozenset[str]:
 class Store:
     """The records of a sweep in its run directory, by the digest of their plan and of all that can change the result.
 
+    What was inconclusive when the sweep was resumed is tried again: it said nothing.
+
     Safe to use from several threads. Raises UsageError if the directory is a sweep's with other inputs, or damaged.
     """
 
@@ -111,7 +113,10 @@ class Store:
             _hold_against(directory / INPUTS, inputs)
             for number, line in enumerate(_whole_lines(self._path), 1):
                 record = parse_document(line, RECORD, f"line {number} of {RESULTS}")
-                self._results[record.key] = record.result
+                if record.result.verdict == "inconclusive":
+                    self._results.pop(record.key, None)
+                else:
+                    self._results[record.key] = record.result
         except DocumentError as error:
             raise UsageError(f"--resume {directory}: {error}: begin a new sweep without --resume") from error
 

@@ -91,3 +91,13 @@ def test_a_point_that_was_struck_stays_asked_whatever_the_replay_shows(tmp_path:
     )
     assert with_struck(Space(()), Space((struck, other)), store).points == (struck,)
     assert with_struck(Space((struck,)), Space((struck,)), store).points == (struck,)
+
+
+def test_what_was_inconclusive_is_tried_again_when_the_sweep_is_resumed(tmp_path: Path) -> None:
+    store = Store(tmp_path, INPUTS)
+    store.add(result(verdict="inconclusive"))
+    assert store.get(PLAN) is not None, "within one sweep it counts"
+    again = Store(tmp_path, INPUTS)
+    assert again.get(PLAN) is None
+    again.add(result())
+    assert Store(tmp_path, INPUTS).get(PLAN) == result()
