@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from ..journal import is_at, points
 from ..model import Event
@@ -18,16 +20,71 @@ def check(struck: Struck) -> Found:
     All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns.
     """
     required, start = "the same process goes on", struck.confirmed_at
-    process = _stopped(struck)
+    stopped = _Stopped(struck)
     if struck.action.target == "driver" and "longest" in struck.action.arguments and not _taken_over(struck):
         return Found(required, None, "no other driver was handed the batch before it went on")
-    if answer := _answer(struck, process):
+    if answer := _answer(struck, stopped.process):
         return Found(required, answer)
     for _, event in points(struck.journal, start):
-        if _is_of(event, process, struck):
+        if stopped.reports(event):
             return Found(required, f"{event.get('process')} reported {event.get('phase')} afterwards")
-    end = _own_end(struck, process, start) if _is_a_driver(struck, process) else None
-    return Found(required, end, None if end else f"{process} reported nothing afterwards")
+    end = _own_end(stopped, start) if stopped.is_a_driver else None
+    return Found(required, end, None if end else f"{stopped.process} reported nothing afterwards")
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """What was stopped. A journal may have a report for each of many thousand rows: what it says is looked up once."""
+
+    struck: Struck
+
+    @cached_property
+    def process(self) -> str | None:
+        """As the harness names it (``process.resumed``), else that of the stopped thread."""
+        struck = self.struck
+        between = enumerate(struck.journal[: struck.confirmed_at])
+        named = [
+            str(event["process"])
+            for index, event in between
+            if index > struck.fired_at
+            and event["event"] == "process.resumed"
+            and event["target"] == struck.action.target
+        ]
+        return named[-1] if named else struck.point.get("process") or struck.process
+
+    @cached_property
+    def is_a_driver(self) -> bool:
+        """Whether the driver was stopped, or a thread in one of its processes."""
+        struck = self.struck
+        if struck.action.target is not None:
+            return struck.action.target == "driver"
+        own = {event.get("process") for _, event in points(struck.journal) if event.get("role") not in APART}
+        return self.process in own or str(struck.point.get("role")).startswith("python")
+
+    @cached_property
+    def incarnation(self) -> int:
+        """The driver that was stopped, by its process, else by the run or the process of the stopped thread."""
+        struck = self.struck
+        for event in struck.journal:
+            if event["event"] == "driver.started" and event["process"] == self.process:
+                return int(event["incarnation"])
+        name, value = ("run", struck.point["run"]) if "run" in struck.point else ("process", self.process)
+        return min(_incarnation_of(name, value, struck.journal), _newest(struck.journal[: struck.fired_at]))
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """Those of its incarnation."""
+        journal = self.struck.journal
+        runs = dict.fromkeys(event["run"] for _, event in points(journal) if event.get("run") is not None)
+        return frozenset(run for run in runs if _incarnation_of("run", run, journal) == self.incarnation)
+
+    def reports(self, event: Event) -> bool:
+        """Whether a report is of the process, of the same driver, or of the task that the stopped worker serves."""
+        if self.process is not None and event.get("process") == self.process:
+            return True
+        if self.struck.action.target == "worker":
+            return _is_end_of(event, self.struck.point)
+        return self.is_a_driver and event.get("role") not in APART and event.get("run") in self.runs
 
 
 def _answer(struck: Struck, process: str | None) -> str | None:
@@ -51,64 +108,24 @@ def _taken_over(struck: Struck) -> bool:
     return any(one.index < end for one in struck.new_hand_overs(struck.fired_at, struck.batch))
 
 
-def _stopped(struck: Struck) -> str | None:
-    """The process that was stopped, as the harness names it (``process.resumed``), else that of the stopped thread."""
-    between = enumerate(struck.journal[: struck.confirmed_at])
-    named = [
-        str(event["process"])
-        for index, event in between
-        if index > struck.fired_at and event["event"] == "process.resumed" and event["target"] == struck.action.target
-    ]
-    return named[-1] if named else struck.point.get("process") or struck.process
-
-
-def _is_of(event: Event, process: str | None, struck: Struck) -> bool:
-    """Whether a report is of the stopped process, of the same driver, or of the task that the stopped worker serves."""
-    if process is not None and event.get("process") == process:
-        return True
-    if struck.action.target == "worker":
-        return _is_end_of(event, struck.point)
-    if not _is_a_driver(struck, process) or event.get("role") in APART:
-        return False
-    run = event.get("run")
-    return run is not None and _incarnation_of("run", run, struck.journal) == _incarnation(struck, process)
-
-
 def _is_end_of(event: Event, task: Mapping[str, object]) -> bool:
     same = "task" in task and all(event.get(name) == task.get(name) for name in ("process", "task", "attempt"))
     return same and (is_at(event, "task.run", "after") or is_at(event, "task.commit"))
 
 
-def _is_a_driver(struck: Struck, process: str | None) -> bool:
-    """Whether the driver was stopped, or a thread in one of its processes."""
-    if struck.action.target is not None:
-        return struck.action.target == "driver"
-    own = {event.get("process") for _, event in points(struck.journal) if event.get("role") not in APART}
-    return process in own or str(struck.point.get("role")).startswith("python")
-
-
-def _own_end(struck: Struck, process: str | None, start: int) -> str | None:
+def _own_end(stopped: _Stopped, start: int) -> str | None:
     """How the driver that had been stopped ended: another driver's end says nothing of it.
 
     One that was replaced may see that on its first step, and end with an error: it has gone on.
     """
-    stopped = _incarnation(struck, process)
-    for index, event in enumerate(struck.journal):
-        if index >= start and event["event"] == "driver.exited" and event.get("incarnation") == stopped:
-            replaced = any(one > stopped for one in _started(struck.journal[:index]))
+    journal = stopped.struck.journal
+    for index, event in enumerate(journal):
+        if index >= start and event["event"] == "driver.exited" and event.get("incarnation") == stopped.incarnation:
+            replaced = any(one > stopped.incarnation for one in _started(journal[:index]))
             if replaced and not event.get("planned"):
                 return f"the driver that had been replaced ended by itself with code {event.get('code')} afterwards"
             return "the driver ended cleanly afterwards" if event.get("code") == 0 else None
     return None
-
-
-def _incarnation(struck: Struck, process: str | None) -> int:
-    """The driver that was stopped, by its process, else by the run or the process of the stopped thread."""
-    for event in struck.journal:
-        if event["event"] == "driver.started" and event["process"] == process:
-            return int(event["incarnation"])
-    name, value = ("run", struck.point["run"]) if "run" in struck.point else ("process", process)
-    return min(_incarnation_of(name, value, struck.journal), _newest(struck.journal[: struck.fired_at]))
 
 
 def _incarnation_of(name: str, value: object, journal: Sequence[Event]) -> int:

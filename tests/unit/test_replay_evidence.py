@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -344,6 +345,18 @@ def test_a_paused_process_goes_on(action: str) -> None:
     paper = Paper().start().hand_over(1, 1).reached_last().fired(action)
     assert seen(paper, text) is None
     assert seen(paper.point("sink.write", "after", 1, 1), text) == "local:1 reported sink.write afterwards"
+
+
+def test_among_many_thousand_reports_of_others_it_is_found_in_no_time() -> None:
+    text = "line[s.py:7][batch=1]#1 -> delay(2s)"
+    paper = Paper().start().hand_over(1, 1).point("line", None, 1, 1, file="s.py", line=7, role="python-driver")
+    paper.reached_last().fired("delay(2s)").start(2)
+    for _ in range(20_000):
+        paper.point("line", None, 2, 1, file="s.py", line=7, role="python-driver")
+    began = time.process_time()
+    assert seen(paper, text) is None
+    assert seen(paper.point("sink.write", "after", 1, 1), text) == "local:1 reported sink.write afterwards"
+    assert time.process_time() - began < 10, "not a look at all of them for each"
 
 
 KEPT = "delay(longest=2s) until sink.write:before[batch=2]"
