@@ -90,7 +90,7 @@ def parse_arguments() -> argparse.Namespace:
         default=AVAILABLE_NOW,
         help="availableNow, or processingTime, asyncProgress, realTime or continuous with an interval: NAME=INTERVAL",
     )
-    parser.add_argument("--min-partitions", type=int, help="read the topic in at least so many (minPartitions)")
+    parser.add_argument("--min-partitions", type=int, help="read the topic in at least so many parts")
     parser.add_argument("--starts", type=int, default=1, help="how often it starts the query, if that fails")
     parser.add_argument("--stop-file", type=Path, help="the query is stopped once this file is there")
     parser.add_argument("--app-name", default=Path(sys.argv[0]).stem, help="name of application and query")
