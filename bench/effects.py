@@ -21,7 +21,7 @@ from onceproof.harness.reports._tables import code, table
 from onceproof.harness.session import EnvironmentOptions
 from rich.console import Console
 from sessions import Sessions
-from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, sinks
+from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, missing, sinks
 
 POINTS = ("effects", "lines")
 HEAD = ("sink", "swept by", "verdict", "points", "first point that fails", "found", "minutes", "commit")
@@ -72,7 +72,7 @@ def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
         "matrix-effects`. A broken sink's sweeps end at their first failed point, so that *points* says how many were "
         "needed. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
         table(HEAD, [row for name in sorted(lines) for row in lines[name]]),
-        KEPT.missing(lines),
+        missing(lines),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 

@@ -24,7 +24,7 @@ from onceproof.harness.reports._tables import code, table
 from onceproof.harness.session import EnvironmentOptions
 from rich.console import Console
 from sessions import Sessions
-from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, sinks
+from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, missing, sinks
 
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
 
@@ -109,7 +109,7 @@ def page_of(lines: Mapping[str, Mapping[str, Any]]) -> str:
         mistaken = ", ".join(code(name) for name, line in found.items() if not line["right"])
         cells = table(HEAD, [line["cells"] for line in found.values()])
         parts += [f"## {title}", cells, f"{wrong}: {mistaken or 'none'}."]
-    return "\n\n".join(filter(None, [*parts, KEPT.missing(lines)])) + "\n"
+    return "\n\n".join(filter(None, [*parts, missing(lines)])) + "\n"
 
 
 if __name__ == "__main__":

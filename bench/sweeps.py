@@ -86,10 +86,11 @@ class Kept:
         self.path.write_text(text + "\n", encoding="utf-8")
         self.page.write_text(page, encoding="utf-8")
 
-    def missing(self, lines: Mapping[str, Any]) -> str:
-        """The sentence that names the sinks which have no line yet; empty if all have one."""
-        names = sorted({path.stem for path in reference_sinks()} - lines.keys())
-        return f"Not measured yet: {', '.join(map(code, names))}." if names else ""
+
+def missing(lines: Mapping[str, Any]) -> str:
+    """The sentence that names the sinks which have no line yet; empty if all have one."""
+    names = sorted({path.stem for path in reference_sinks()} - lines.keys())
+    return f"Not measured yet: {', '.join(map(code, names))}." if names else ""
 
 
 def commit_of(directory: Path, *kept: Kept) -> str:

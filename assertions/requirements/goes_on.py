@@ -75,7 +75,7 @@ class _Stopped:
     def runs(self) -> frozenset[str]:
         """Those of its incarnation."""
         journal = self.struck.journal
-        runs = dict.fromkeys(event["run"] for _, event in points(journal) if event.get("run") is not None)
+        runs = {event["run"] for _, event in points(journal) if event.get("run") is not None}
         return frozenset(run for run in runs if _incarnation_of("run", run, journal) == self.incarnation)
 
     def reports(self, event: Event) -> bool:

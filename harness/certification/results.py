@@ -113,9 +113,7 @@ class Store:
             _hold_against(directory / INPUTS, inputs)
             for number, line in enumerate(_whole_lines(self._path), 1):
                 record = parse_document(line, RECORD, f"line {number} of {RESULTS}")
-                if record.result.verdict == "inconclusive":
-                    self._results.pop(record.key, None)
-                else:
+                if record.result.verdict != "inconclusive":
                     self._results[record.key] = record.result
         except DocumentError as error:
             raise UsageError(f"--resume {directory}: {error}: begin a new sweep without --resume") from error
