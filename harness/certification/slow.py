@@ -4,6 +4,7 @@ while and asks again has asked twice, and what is kept for a while only is gone 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, format_action
@@ -46,12 +47,33 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
         if overtaking is None:
             yield _point(effect, edge, role, batch, Action("delay", None, {"for": TAKES}))
             continue
-        patience = protocol_of(str(effect.where["service"])).patience
-        delay = Action("delay", None, {"longest": max(LONGEST, patience + GIVING_UP)}, until=overtaking)
+        delay = _until(effect, overtaking)
         yield _point(effect, edge, role, batch, delay, ", until the next batch")
         if _ends_both(question, effect, batch):
             died = Fault(effect.point("before", batch + 1), (KILL,))
             yield _point(effect, edge, role, batch, delay, ", until the next batch, whose driver dies", died)
+
+
+def requests_asked_again(question: Question) -> Iterator[SweepPoint]:
+    """The first request of each kind, on its way out until its batch has asked for it once more than it does without a
+    fault, the roles in rotation.
+
+    So one that was given up comes in the middle of what its client does instead: rows behind the removal of the first
+    attempt's, or in the transaction after the one that was aborted (KIP-890).
+    """
+    kinds = [places for places in first_of_each_kind(question) if places[0][1].answered]
+    for turn, places in enumerate(kinds):
+        role, effect = places[turn % len(places)]
+        batch = question.roles[role]
+        often = sum(one.where == effect.where for one in REQUESTS.of_batch(question.trace, batch))
+        again = replace(effect.point("before", batch), nth=often)
+        yield _point(effect, "before", role, batch, _until(effect, again), ", until it is asked again")
+
+
+def _until(effect: Effect, other: Point) -> Action:
+    """A delay until then, for as long as clients wait by themselves."""
+    patience = protocol_of(str(effect.where["service"])).patience
+    return Action("delay", None, {"longest": max(LONGEST, patience + GIVING_UP)}, until=other)
 
 
 def _point(

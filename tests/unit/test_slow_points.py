@@ -46,6 +46,17 @@ def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_ba
     assert [one.alone for one in found] == [True, False, True, True, False], "what it does is seen in another batch"
 
 
+def test_the_first_request_of_each_kind_is_late_until_its_batch_has_asked_for_it_once_more_than_by_itself() -> None:
+    again = [one for one in points(TRACE) if "until it is asked again" in one.detail]
+    assert [one.text for one in again] == [
+        "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(longest=20s) "
+        "until request:before[service=redis, kind=HSET, batch=0]#2",
+        "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(longest=20s) "
+        "until request:before[service=redis, kind=EXEC, batch=1]#1",
+    ], "the first batch asks for HSET twice"
+    assert all(one.alone for one in again)
+
+
 def test_the_last_batch_has_none_that_its_request_could_be_late_for() -> None:
     (text, *_) = [one.text for one in slow(batch(1, "EXEC"))]
     assert text == "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(11s)"
