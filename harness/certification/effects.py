@@ -26,8 +26,8 @@ Pair = tuple[Signature | None, Signature]
 class Effect:
     """An effect of a batch: the ``nth`` that is addressed by ``where``, counted over the runs of the batch.
 
-    ``thread`` is the thread of a process, or the connection, that does it. ``steady``: every run of a batch has as many
-    of its kind. ``answered``: it has an after.
+    ``thread`` is the thread of a ``process``, or its connection, that does it. ``steady``: every run of a batch has as
+    many of its kind. ``answered``: it has an after.
     """
 
     phase: str
@@ -35,6 +35,7 @@ class Effect:
     nth: int
     signature: Signature
     shown: str
+    process: str = ""
     thread: str = ""
     steady: bool = True
     answered: bool = True

@@ -29,6 +29,7 @@ def _effect(event: Event, nth: int, shape: str) -> Effect:
         nth=nth,
         signature=(service, kind, shape),
         shown=f"{kind} {nth} to {service}",
+        process=event.get("process", ""),
         thread=thread_of(event),
         steady=kind not in protocol_of(service).unsteady,
         answered=kind not in protocol_of(service).unanswered,

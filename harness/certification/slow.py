@@ -3,7 +3,7 @@ while and asks again has asked twice, and what is kept for a while only is gone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -55,8 +55,7 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
 
 
 def requests_asked_again(question: Question) -> Iterator[SweepPoint]:
-    """The first request of each kind, on its way out until its batch has asked for it once more than it does without a
-    fault, the roles in rotation.
+    """The first request of each kind, on its way out until its client has begun it anew, the roles in rotation.
 
     So one that was given up comes in the middle of what its client does instead: rows behind the removal of the first
     attempt's, or in the transaction after the one that was aborted (KIP-890).
@@ -65,9 +64,19 @@ def requests_asked_again(question: Question) -> Iterator[SweepPoint]:
     for turn, places in enumerate(kinds):
         role, effect = places[turn % len(places)]
         batch = question.roles[role]
-        often = sum(one.where == effect.where for one in REQUESTS.of_batch(question.trace, batch))
-        again = replace(effect.point("before", batch), nth=often)
-        yield _point(effect, "before", role, batch, _until(effect, again), ", until it is asked again")
+        anew = begun_anew(REQUESTS.of_batch(question.trace, batch), effect, batch)
+        yield _point(effect, "before", role, batch, _until(effect, anew), ", until it is begun anew")
+
+
+def begun_anew(of_batch: Sequence[Effect], effect: Effect, batch: int) -> Point:
+    """Where the client of ``effect`` has come as far again: behind what it had asked for before it, else where it asks
+    for the same. Meanwhile other processes ask for what they do without a fault."""
+    asked = next(number for number, one in enumerate(of_batch) if one.address == effect.address)
+    client = of_batch[asked].process
+    earlier = [one for one in of_batch[:asked] if one.process == client and one.answered]
+    nearest, edge = (earlier[-1], "after") if earlier else (effect, "before")
+    others = [one for one in of_batch[asked + 1 :] if one.where == nearest.where and one.process != client]
+    return replace(nearest.point(edge, batch), nth=len(others) + 1)
 
 
 def _until(effect: Effect, other: Point) -> Action:

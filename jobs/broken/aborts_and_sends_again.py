@@ -29,8 +29,6 @@ TRIES = 3
 PATIENCE_MS = 5_000
 """For how long a row may be on its way."""
 
-LINGER_MS = 50
-
 DEADLINE = 60.0
 """Seconds in which the markers must have been read."""
 
@@ -68,8 +66,7 @@ def write_batch(df: DataFrame, batch_id: int, target: SimpleNamespace) -> None:
         transaction_timeout_ms=60_000,
         acks="all",
         request_timeout_ms=PATIENCE_MS,
-        delivery_timeout_ms=PATIENCE_MS + LINGER_MS + 10,
-        linger_ms=LINGER_MS,
+        delivery_timeout_ms=PATIENCE_MS,  # so the client itself sends nothing twice
         retry_backoff_ms=20,
         allow_auto_create_topics=False,
     )

@@ -46,15 +46,26 @@ def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_ba
     assert [one.alone for one in found] == [True, False, True, True, False], "what it does is seen in another batch"
 
 
-def test_the_first_request_of_each_kind_is_late_until_its_batch_has_asked_for_it_once_more_than_by_itself() -> None:
-    again = [one for one in points(TRACE) if "until it is asked again" in one.detail]
-    assert [one.text for one in again] == [
+def test_the_first_request_of_each_kind_is_late_until_its_client_has_come_as_far_again() -> None:
+    anew = [one for one in points(TRACE) if "until it is begun anew" in one.detail]
+    assert [one.text for one in anew] == [
         "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(longest=20s) "
-        "until request:before[service=redis, kind=HSET, batch=0]#2",
+        "until request:before[service=redis, kind=HSET, batch=0]#1",
         "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(longest=20s) "
-        "until request:before[service=redis, kind=EXEC, batch=1]#1",
-    ], "the first batch asks for HSET twice"
-    assert all(one.alone for one in again)
+        "until request:after[service=redis, kind=HSET, batch=1]#1",
+    ]
+    assert all(one.alone for one in anew)
+
+
+def test_what_other_processes_ask_for_meanwhile_is_no_second_try() -> None:
+    both = [one for kind in ("HSET", "EXEC") for one in (asked(kind, "worker 1"), asked(kind, "worker 2"))]
+    (hset, execute) = [one for one in points(both) if "until it is begun anew" in one.detail]
+    assert hset.text.endswith("until request:before[service=redis, kind=HSET, batch=0]#2")
+    assert execute.text.endswith("until request:after[service=redis, kind=HSET, batch=0]#1")
+
+
+def asked(kind: str, process: str) -> dict[str, Any]:
+    return reported("request", service="redis", kind=kind, text=kind, batch=0, process=process)
 
 
 def test_the_last_batch_has_none_that_its_request_could_be_late_for() -> None:
