@@ -14,7 +14,7 @@ def taken(buffer: bytearray, size: int | None) -> bytes | None:
     return data
 
 
-def length_at(buffer: bytearray, start: int, protocol: str) -> int | None:
+def length_at(buffer: bytes | bytearray, start: int, protocol: str) -> int | None:
     """The four bytes at ``start`` as the length of a message, None where they have not come yet. Raises ValueError for
     one that no message of the ``protocol`` has."""
     if len(buffer) < start + 4:

@@ -22,6 +22,8 @@ SHOWN = 200
 """Characters of a statement that are told."""
 
 SYNC, FLUSH, EXECUTE, PARSE, BIND, QUERY, COPY_DONE, COPY_FAIL, CALL = b"SHEPBQcfF"
+GATHERED = b"PBDEC"
+"""Parse, Bind, Describe, Execute, Close."""
 READY, COPY_IN = b"ZG"
 ERROR = ord("E")
 COMPLETED = b"CIs"
@@ -55,8 +57,11 @@ class _Session:
             if packet is None:
                 return
             yield self._start(packet)
-        while (message := _take(self._from_client, 1)) is not None:
-            yield from self._message(message)
+        for message in _messages(self._from_client):
+            if message[0] in GATHERED:
+                self._gather(message)
+            else:
+                yield self._message(message)
 
     def _start(self, packet: bytes) -> Sent:
         (code,) = struct.unpack_from("!i", packet, 4)
@@ -67,34 +72,37 @@ class _Session:
             return Sent(packet)
         return self._asked(packet, STARTUP, None, extended=False)
 
-    def _message(self, message: bytes) -> Iterator[Sent]:
-        kind, body = message[0], message[5:]
+    def _message(self, message: bytes) -> Sent:
+        kind = message[0]
         if kind == QUERY:
-            yield self._asked(message, _request([_text(body)]), None, extended=False)
-        elif kind == CALL:
-            yield self._asked(message, Request("CALL"), None, extended=False)
-        elif kind in (COPY_DONE, COPY_FAIL):
-            yield from self._copied(message, done=kind == COPY_DONE)
-        elif kind in b"PBDECSH":
-            yield from self._pipelined(message, kind, body)
-        else:  # CopyData, a password, Terminate
-            yield Sent(message)
+            return self._asked(message, _request([_text(message[5:])]), None, extended=False)
+        if kind == CALL:
+            return self._asked(message, Request("CALL"), None, extended=False)
+        if kind in (COPY_DONE, COPY_FAIL):
+            return self._copied(message, done=kind == COPY_DONE)
+        if kind in (SYNC, FLUSH):
+            self._pipeline += message
+            return self._sync() if kind == SYNC or self._executed else Sent(self._flushed())
+        return Sent(message)  # CopyData, a password, Terminate
 
-    def _pipelined(self, message: bytes, kind: int, body: bytes) -> Iterator[Sent]:
+    def _gather(self, message: bytes) -> None:
+        """A message of the extended protocol that waits for its Sync: there may be as many as rows."""
         self._pipeline += message
-        if kind == PARSE:
-            name, text = body.split(b"\0", 2)[:2]
-            self._statements[name] = text.decode("utf-8", "replace")
+        kind = message[0]
+        end = message.find(b"\0", 5)
+        name = message[5:end]
+        if kind == EXECUTE:
+            self._executed.append(self._portals.get(name, ""))
         elif kind == BIND:
-            portal, name = body.split(b"\0", 2)[:2]
-            self._portals[portal] = self._statements.get(name, "")
-        elif kind == EXECUTE:
-            self._executed.append(self._portals.get(body.split(b"\0", 1)[0], ""))
-        elif kind == SYNC or (kind == FLUSH and self._executed):
-            ends = None if kind == SYNC else len(self._executed)
-            yield self._asked(self._flushed(), self._whole(), ends, extended=True)
-        elif kind == FLUSH:
-            yield Sent(self._flushed())
+            self._portals[name] = self._statements.get(message[end + 1 : message.find(b"\0", end + 1)], "")
+        elif kind == PARSE:
+            text = message[end + 1 : message.find(b"\0", end + 1)]
+            self._statements[name] = text.decode("utf-8", "replace")
+
+    def _sync(self) -> Sent:
+        """A Sync, or a Flush behind an Execute, in the pipeline."""
+        ends = None if self._pipeline[-5] == SYNC else len(self._executed)
+        return self._asked(self._flushed(), self._whole(), ends, extended=True)
 
     def _whole(self) -> Request:
         """What the pipeline asks for; the end of a COPY, if that came by one."""
@@ -109,13 +117,13 @@ class _Session:
         self._pipeline.clear()
         return data
 
-    def _copied(self, message: bytes, done: bool) -> Iterator[Sent]:
+    def _copied(self, message: bytes, done: bool) -> Sent:
         """The end of a COPY's rows. By the extended protocol the Sync behind it is part of the request."""
         if self._extended:
             self._copying = done
             self._pipeline += message
-        else:
-            yield self._asked(message, Request("COPY", "end of its rows", changes=done), None, extended=False)
+            return Sent(b"")
+        return self._asked(message, Request("COPY", "end of its rows", changes=done), None, extended=False)
 
     def _asked(self, data: bytes, request: Request, ends: int | None, *, extended: bool) -> Sent:
         self._waits.append(ends)
@@ -125,9 +133,16 @@ class _Session:
     # -- what the server sends ------------------------------------------------------------------------------------
 
     def answered(self, data: bytes) -> Iterator[Answered]:
+        """In pieces that end where an answer does."""
         self._from_server += data
-        while (message := _take(self._from_server, 1)) is not None:
-            yield Answered(message, self._ends(message[0]))
+        piece = list[bytes]()
+        for message in _messages(self._from_server):
+            piece.append(message)
+            if self._ends(message[0]):
+                yield Answered(b"".join(piece), whole=True)
+                piece.clear()
+        if piece:
+            yield Answered(b"".join(piece))
 
     def _ends(self, kind: int) -> bool:
         """Whether a message ends the answer to the oldest request. A COPY's answer asks for its rows."""
@@ -149,12 +164,22 @@ def _take(buffer: bytearray, head: int) -> bytes | None:
     return taken(buffer, None if length is None else head + length)
 
 
+def _messages(buffer: bytearray) -> Iterator[bytes]:
+    """The whole messages, which leave the buffer once all are read."""
+    data, start = bytes(buffer), 0
+    while (length := length_at(data, start + 1, "Postgres'")) is not None and len(data) >= start + 1 + length:
+        yield data[start : start + 1 + length]
+        start += 1 + length
+    del buffer[:start]
+
+
 def _text(body: bytes) -> str:
     return body.rstrip(b"\0").decode("utf-8", "replace")
 
 
 def _request(texts: list[str]) -> Request:
     """``kind`` has every kind of statement once, in their order: BEGIN+INSERT+COMMIT."""
+    texts = list(dict.fromkeys(texts))
     found = [statement for text in texts for statement in statements(text)]
     kinds = "+".join(dict.fromkeys(kind for kind, _ in found))
     text = "; ".join(dict.fromkeys(" ".join(text.split()) for text in texts))

@@ -32,25 +32,23 @@ LISTENING = frozenset({"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR"})
 
 class _Session:
     def __init__(self) -> None:
-        self._from_client = bytearray()
-        self._from_server = bytearray()
+        self._from_client = _Values()
+        self._from_server = _Values()
         self._queueing = False
         self._listens = False
         self._asked = 0
 
     def sent(self, data: bytes) -> Iterator[Sent]:
-        self._from_client += data
-        while self._from_client and not self._listens:
-            command = taken(self._from_client, _end(self._from_client, 0))
+        self._from_client.add(data)
+        while not self._listens:
+            command = self._from_client.take()
             if command is None:
                 return
             yield self._command(command)
-        if self._listens:
-            yield Sent(bytes(self._from_client))
-            self._from_client.clear()
+        yield Sent(self._from_client.take_all())
 
     def _command(self, data: bytes) -> Sent:
-        words = _words(data)
+        words = _beginning(data)
         kind = words[0].upper() if words else ""
         if not kind:
             return Sent(data)
@@ -66,56 +64,83 @@ class _Session:
         if self._listens:
             yield Answered(data)
             return
-        self._from_server += data
-        while self._from_server:
-            answer = taken(self._from_server, _end(self._from_server, 0))
-            if answer is None:
-                return
+        self._from_server.add(data)
+        while (answer := self._from_server.take()) is not None:
             whole = self._asked > 0 and not answer.startswith(b">")  # RESP 3 pushes what nobody asked for
             self._asked -= whole
             yield Answered(answer, whole)
 
 
-def _end(data: bytearray, start: int) -> int | None:
-    """Where the value that begins at ``start`` ends; None if it is not whole."""
-    line = data.find(b"\r\n", start)
-    if line < 0:
-        return None
-    kind, rest, after = bytes(data[start : start + 1]), bytes(data[start + 1 : line]), line + 2
-    if kind in (b"$", b"=", b"!"):
-        after += _number(rest) + 2 if _number(rest) >= 0 else 0  # -1: null
-        return after if len(data) >= after else None
-    if kind in (b"*", b"~", b">", b"%", b"|"):
-        return _end_of_all(data, after, max(_number(rest), 0) * (2 if kind in (b"%", b"|") else 1))
-    return after
+STRINGS = b"$=!"
+ARRAYS = b"*~>"
+MAP, ATTRIBUTES = b"%|"
 
 
-def _end_of_all(data: bytearray, start: int, values: int) -> int | None:
-    for _ in range(values):
-        end = _end(data, start)
-        if end is None:
+class _Values:
+    """What has come of one side, and how far it was read: a value of many parts is read once, however it comes."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._at = 0
+        self._left = 1
+
+    def add(self, data: bytes) -> None:
+        self._data += data
+
+    def take(self) -> bytes | None:
+        """The first value; None if it is not whole. Raises ValueError for what is not of the protocol."""
+        self._read_on()
+        if self._left:
             return None
-        start = end
-    return start
+        value = taken(self._data, self._at)
+        self._at, self._left = 0, 1
+        return value
+
+    def take_all(self) -> bytes:
+        value = bytes(self._data)
+        self._data.clear()
+        return value
+
+    def _read_on(self) -> None:
+        """Up to the end of the first value, which is that of all its parts."""
+        data, at, left = self._data, self._at, self._left
+        while left:
+            line = data.find(b"\r\n", at)
+            if line < 0:
+                break
+            kind, after, more = data[at], line + 2, -1
+            if kind in STRINGS:
+                length = _number(data[at + 1 : line])
+                after += length + 2 if length >= 0 else 0  # -1: null
+                if len(data) < after:
+                    break
+            elif kind in ARRAYS:
+                more += max(_number(data[at + 1 : line]), 0)
+            elif kind == MAP:
+                more += 2 * _number(data[at + 1 : line])
+            elif kind == ATTRIBUTES:
+                more = 2 * _number(data[at + 1 : line])  # and the value that they are of
+            at, left = after, left + more
+        self._at, self._left = at, left
 
 
-def _number(text: bytes) -> int:
+def _number(text: bytes | bytearray) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text[:20]!r} is no length of Redis' protocol") from None
+        raise ValueError(f"{bytes(text[:20])!r} is no length of Redis' protocol") from None
 
 
-def _words(command: bytes) -> list[str]:
-    """The command and its arguments: an array of bulk strings, or a line of text."""
+def _beginning(command: bytes) -> list[str]:
+    """The command and as many of its arguments, an array of bulk strings or a line of text, as are told."""
     if not command.startswith(b"*"):
         return command.decode("utf-8", "replace").split()
-    words, start = list[str](), command.find(b"\r\n") + 2
-    while start < len(command):
+    words, told, start = list[str](), 0, command.find(b"\r\n") + 2
+    while start < len(command) and told < SHOWN:
         line = command.find(b"\r\n", start)
-        length = _number(command[start + 1 : line])
-        words.append(command[line + 2 : line + 2 + length].decode("utf-8", "replace"))
-        start = line + 2 + length + 2
+        end = line + 2 + _number(command[start + 1 : line])
+        words.append(command[line + 2 : min(end, line + 2 + 4 * SHOWN)].decode("utf-8", "replace"))
+        told, start = told + len(words[-1]) + 1, end + 2
     return words
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import select
 import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -63,8 +63,10 @@ class Connection:
         self._gone = gone
         self._pass_on = pass_on
         self._waiting: deque[Sent] = deque()
-        self._pending: Request | None = None
+        self._queued = 0
+        self._pending: deque[Request] = deque()
         self._answer = bytearray()
+        self._back = bytearray()
         self._open_ended = False
         self._given_up = False
 
@@ -75,12 +77,12 @@ class Connection:
                 pass
 
     def _pass_some(self) -> bool:
-        full = sum(len(piece.data) for piece in self._waiting) > QUEUED
+        full = self._queued > QUEUED
         readable = _readable([self._server] if full or self._given_up else [self._client, self._server])
         if self._client in readable:
             data = self._client.recv(READ)
             self._given_up = not data
-            self._waiting.extend(self._conversation.sent(data) if data else ())
+            self._queue(self._conversation.sent(data) if data else ())
         if self._server in readable:
             data = self._server.recv(READ)
             if not data:
@@ -88,24 +90,46 @@ class Connection:
                 return False
             if not all(self._answered(piece) for piece in self._conversation.answered(data)):
                 return False
-        return self._send() and not (self._given_up and self._pending is None)
+            self._flush(self._client, self._back)
+        return self._send() and not (self._given_up and not self._pending)
+
+    def _queue(self, pieces: Iterable[Sent]) -> None:
+        for piece in pieces:
+            self._waiting.append(piece)
+            self._queued += len(piece.data)
 
     def _send(self) -> bool:
-        """Pass on what waits, up to the next request that has no answer yet."""
-        while self._waiting and (self._pending is None or self._waiting[0].request is None):
+        """Pass on what waits, up to the next request that has to wait for an answer: all at once, but that nothing goes
+        out while a request is stopped that comes behind it."""
+        out = bytearray()
+        while self._waiting and self._may_go(self._waiting[0].request):
             piece = self._waiting.popleft()
+            self._queued -= len(piece.data)
             if piece.reply:
                 self._pass_on(self._client, piece.reply)
-            if piece.request is not None:
-                order = self._order("before", piece.request) if piece.request.changes else "pass"
+            if piece.request is not None and piece.request.changes:
+                self._flush(self._server, out)
+                order = self._order("before", piece.request)
                 if isinstance(order, Refused):
                     self._refuse(order)
                     continue
                 if order == "end":
                     return False
-                self._pending = piece.request if piece.answered else None
-            self._pass_on(self._server, piece.data)
+            if piece.request is not None and piece.answered:
+                self._pending.append(piece.request)
+            out += piece.data
+        self._flush(self._server, out)
         return True
+
+    def _may_go(self, request: Request | None) -> bool:
+        """One that may change something waits until all before it have been answered, and lets nothing pass by until it
+        is answered itself."""
+        return request is None or not self._pending or not (request.changes or self._pending[0].changes)
+
+    def _flush(self, receiver: socket.socket, out: bytearray) -> None:
+        if out:
+            self._pass_on(receiver, bytes(out))
+            out.clear()
 
     def _refuse(self, order: Refused) -> None:
         """Answer in the service's place: the conversation takes it for the service's answer."""
@@ -113,26 +137,31 @@ class Connection:
             self._pass_on(self._client, piece.data)
 
     def _answered(self, piece: Answered) -> bool:
-        request = self._pending
+        request = self._pending[0] if self._pending else None
         if request is None or not request.changes:
-            self._pass_on(self._client, piece.data)
+            self._back += piece.data
         else:
             self._answer += piece.data
             self._open_ended = piece.open_ended
         if piece.whole and request is not None:
-            order = self._order("after", request) if request.changes else "pass"
-            if order == "end":
+            if request.changes and not self._answer_passes(request):
                 return False
-            if isinstance(order, Refused):
-                self._answer[:] = order.answer
-            self._pass_on(self._client, bytes(self._answer))
-            self._answer.clear()
-            self._pending = None
+            self._pending.popleft()
+        return True
+
+    def _answer_passes(self, request: Request) -> bool:
+        """Stop before the answer passes: it does, another one in its place, or none."""
+        self._flush(self._client, self._back)
+        order = self._order("after", request)
+        if order == "end":
+            return False
+        self._back += order.answer if isinstance(order, Refused) else self._answer
+        self._answer.clear()
         return True
 
     def _end_of_answer(self) -> None:
         """Of an answer that the connection's end ends, what has come is all of it."""
-        request = self._pending
+        request = self._pending[0] if self._pending else None
         if self._open_ended and request is not None and self._order("after", request) != "end":
             self._pass_on(self._client, bytes(self._answer))
 

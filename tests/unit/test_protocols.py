@@ -174,6 +174,21 @@ def test_nested_and_pushed_values_are_told_from_answers() -> None:
     assert whole(redis, b"*2\r\n*1\r\n:1\r\n$-1\r\n>2\r\n+invalidate\r\n*0\r\n%1\r\n+k\r\n+v\r\n") == 2
 
 
+def test_attributes_belong_to_the_answer_behind_them() -> None:
+    redis = PROTOCOLS["redis"].converse(direct)
+    asked(redis, command("EXEC"))
+    assert whole(redis, b"|1\r\n+popularity\r\n:90\r\n*2\r\n:1\r\n:2\r\n") == 1
+
+
+def test_a_command_that_comes_in_pieces_is_read_once_and_told_by_its_beginning() -> None:
+    redis = PROTOCOLS["redis"].converse(direct)
+    data = command("RPUSH", "rows", *["x" * 50] * 100_000)
+    (sent,) = [piece for at in range(0, len(data), 1000) for piece in redis.sent(data[at : at + 1000])]
+    assert sent.data == data
+    assert sent.request is not None
+    assert len(sent.request.text) == 200
+
+
 def test_a_connection_that_subscribes_has_no_requests_any_more() -> None:
     redis = PROTOCOLS["redis"].converse(direct)
     assert asked(redis, command("SUBSCRIBE", "news") + command("PING")) == []

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cached_property
 from typing import Any, Literal
 
 import pytest
@@ -107,6 +108,51 @@ def test_what_only_reads_is_not_stopped(service: Service) -> None:
     through.client.sendall(b"GET a\r\n")
     assert through.client.recv(5) == b"+OK\r\n"
     through.client.close()
+
+
+def test_what_only_reads_does_not_wait_for_the_answers_before_it_and_what_changes_something_does() -> None:
+    with Silent() as service:
+        through = Through(service, lambda edge, request: "pass")
+        through.client.sendall(b"GET a\r\nGET b\r\nSET a\r\nGET c\r\n")
+        assert service.receive(14) == b"GET a\r\nGET b\r\n"
+        service.client.sendall(b"+1\r\n")
+        assert through.client.recv(4) == b"+1\r\n"
+        service.client.sendall(b"+2\r\n")
+        assert service.receive(7) == b"SET a\r\n"
+        service.client.sendall(b"+OK\r\n")
+        assert service.receive(7) == b"GET c\r\n"
+
+
+class Silent(Service):
+    """Takes one connection, and answers when it is told to."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self.close()
+
+    def _accept(self) -> None:
+        return
+
+    @cached_property
+    def client(self) -> socket.socket:
+        connection, _ = self.server.accept()
+        connection.settimeout(SECONDS)
+        return connection
+
+    def receive(self, size: int) -> bytes:
+        """Exactly what comes, if that is as long as this."""
+        return self.client.recv(size + 1)
+
+
+def test_a_pipeline_of_many_requests_is_passed_on_in_time_that_grows_with_it(service: Service) -> None:
+    """20,000 of them took longer than SECONDS where each looked at all that waited behind it."""
+    through = Through(service, lambda edge, request: "pass")
+    threading.Thread(target=through.client.sendall, args=(b"SET a\r\n" * 20_000,), daemon=True).start()
+    with through.client.makefile("rb") as answers:
+        assert sum(answers.readline() == b"+OK\r\n" for _ in range(20_000)) == 20_000
 
 
 @pytest.mark.parametrize(("edge", "arrives"), [("before", False), ("after", True)])

@@ -21,7 +21,7 @@ from onceproof.harness.environments.docker.services import WORKERS, AttachInfo, 
 from onceproof.harness.environments.host import Host
 from onceproof.harness.environments.local import kafka
 from onceproof.harness.environments.local.kafka import KafkaCluster
-from onceproof.harness.runtime import processes
+from onceproof.harness.runtime import connections, processes
 
 
 def row(pid: int, state: str = "S", name: str = "java", parent: int = 1) -> processes.Process:
@@ -271,6 +271,7 @@ def test_on_a_worker_everything_of_a_job_is_ended_and_the_worker_is_not(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "processes", processes)
+    monkeypatch.setitem(sys.modules, "connections", connections)
     inside = importlib.import_module("onceproof.harness.environments.docker.inside")
     daemon = ["python3", "-m", "pyspark.daemon", "pyspark.worker"]
     commands = {

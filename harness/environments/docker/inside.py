@@ -1,21 +1,20 @@
 """Processes inside a container: ``inside.py end|freeze|thaw PID``, ``executors``, ``end-jobs``, ``client FROM TO`` (two
 ports) or ``lives PID:STARTED``.
 
-Standard library only. A copy of it, with processes.py next to it, lies in the directory that all containers share, and
-only that copy runs; it prints one JSON document.
+Standard library only. A copy of it, with processes.py and connections.py next to it, lies in the directory that all
+containers share, and only that copy runs; it prints one JSON document.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import connections  # type: ignore[import-not-found]
 import processes  # type: ignore[import-not-found]
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -66,34 +65,13 @@ def end_jobs() -> list[str]:
 
 
 def client(own_port: str, port: str) -> dict[str, Any] | None:
-    """The process that has a connection from its own port to a port of another machine's: proc(5), /proc/net/tcp."""
-    inode = _inode(f"{int(own_port):04X}", f"{int(port):04X}")
-    if inode is None:
-        return None
-    owner = next((row for row in processes.table().values() if f"socket:[{inode}]" in _files(row.pid)), None)
+    """The process that has a connection from its own port to a port of another machine's."""
+    pid = connections.owner(int(own_port), int(port))
+    owner = None if pid is None else processes.look(pid)
     if owner is None:
         return None
     variables, command = processes.environment(owner.pid), processes.command(owner.pid)
     return {"identity": owner.identity, "variables": variables, "command": command}
-
-
-def _inode(own_port: str, port: str) -> str | None:
-    for protocol in ("tcp", "tcp6"):
-        for line in Path("/proc/net", protocol).read_text(encoding="ascii").splitlines()[1:]:
-            fields = line.split()
-            if [address.rpartition(":")[2] for address in fields[1:3]] == [own_port, port]:
-                return fields[9]
-    return None
-
-
-def _files(pid: int) -> set[str]:
-    """What the process has open; nothing of one that has ended, or is another user's."""
-    found = set[str]()
-    with suppress(OSError):
-        for file in os.scandir(f"/proc/{pid}/fd"):
-            with suppress(OSError):
-                found.add(os.readlink(file.path))
-    return found
 
 
 COMMANDS: dict[str, Callable[..., object]] = {

@@ -17,7 +17,7 @@ from docker.models.containers import Container
 from psycopg.conninfo import make_conninfo
 
 from ...artifacts import Artifacts
-from ...runtime import processes
+from ...runtime import connections, processes
 from ...runtime.ports import LOOPBACK
 from ...runtime.waiting import NotYet
 from .. import server_settings
@@ -41,6 +41,12 @@ BROKER_NUMBERS = range(1, BROKERS + 1)
 WORKERS = ("spark-worker1", "spark-worker2")
 CLUSTER = ("spark-master", *WORKERS)
 DRIVER = "driver"
+PROGRAMS = (
+    Path(__file__).with_name("inside.py"),
+    *map(Path, (processes.__file__, connections.__file__, server_settings.__file__)),
+    ROLE,
+)
+"""What runs in containers, each a copy of its own file."""
 SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 ENDED = ("exited", "dead")
 
@@ -392,7 +398,7 @@ class DockerServices:
     def _lay_out(self) -> None:
         """The programs that run inside containers, and the directories that they expect."""
         self.host.directory("shared", "tools")
-        for program in (Path(__file__).with_name("inside.py"), processes.__file__, ROLE, server_settings.__file__):
+        for program in PROGRAMS:
             shutil.copy2(program, self.tools)
         for name in ("brokers", "drivers", "trials", "work", "published"):
             self.host.directory("shared", name)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import psutil
-
 from ....faults.protocols import Address
-from ...runtime import processes
+from ...runtime import connections, processes
 from ..base import Client
 from ..clients import client
 from .driver import PLACE
@@ -18,15 +14,9 @@ def client_of(peer: Address, port: int) -> Client | None:
 
     None if it has ended meanwhile, or is no process of a job's.
     """
-    for connection in psutil.net_connections("tcp"):
-        if connection.pid and connection.raddr and connection.raddr.port == port and _address(connection.laddr) == peer:
-            return _client(connection.pid)
-    return None
-
-
-def _address(local: Any) -> Address:
-    """Of IPv4, also where it is written as one of IPv6, as a JVM's sockets are."""
-    return str(local.ip).removeprefix("::ffff:"), int(local.port)
+    address, own_port = peer
+    pid = connections.owner(own_port, port, address.removeprefix("::ffff:"))
+    return None if pid is None else _client(pid)
 
 
 def _client(pid: int) -> Client | None:
