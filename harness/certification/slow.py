@@ -55,17 +55,28 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
 
 
 def requests_asked_again(question: Question) -> Iterator[SweepPoint]:
-    """The first request of each kind, on its way out until its client has begun it anew, the roles in rotation.
+    """The first request of each kind, on its way out until its client has begun it anew: in the batches that ask for it
+    the least often, these in rotation, since more of them may tell the service that one is missing.
 
     So one that was given up comes in the middle of what its client does instead: rows behind the removal of the first
     attempt's, or in the transaction after the one that was aborted (KIP-890).
     """
     kinds = [places for places in first_of_each_kind(question) if places[0][1].answered]
     for turn, places in enumerate(kinds):
-        role, effect = places[turn % len(places)]
+        fewest = _least_asked(question, places)
+        role, effect = fewest[turn % len(fewest)]
         batch = question.roles[role]
         anew = begun_anew(REQUESTS.of_batch(question.trace, batch), effect, batch)
         yield _point(effect, "before", role, batch, _until(effect, anew), ", until it is begun anew")
+
+
+def _least_asked(question: Question, places: Sequence[tuple[str, Effect]]) -> list[tuple[str, Effect]]:
+    def asked(place: tuple[str, Effect]) -> int:
+        role, effect = place
+        return sum(one.where == effect.where for one in REQUESTS.of_batch(question.trace, question.roles[role]))
+
+    fewest = min(map(asked, places))
+    return [place for place in places if asked(place) == fewest]
 
 
 def begun_anew(of_batch: Sequence[Effect], effect: Effect, batch: int) -> Point:

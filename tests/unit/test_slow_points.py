@@ -49,11 +49,11 @@ def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_ba
 def test_the_first_request_of_each_kind_is_late_until_its_client_has_come_as_far_again() -> None:
     anew = [one for one in points(TRACE) if "until it is begun anew" in one.detail]
     assert [one.text for one in anew] == [
-        "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(longest=20s) "
-        "until request:before[service=redis, kind=HSET, batch=0]#1",
+        "request:before[service=redis, kind=HSET, batch=1]#1 -> delay(longest=20s) "
+        "until request:before[service=redis, kind=HSET, batch=1]#1",
         "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(longest=20s) "
         "until request:after[service=redis, kind=HSET, batch=1]#1",
-    ]
+    ], "the first batch asks for HSET twice, the middle one once"
     assert all(one.alone for one in anew)
 
 
