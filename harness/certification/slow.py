@@ -54,7 +54,7 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
             yield _point(effect, edge, role, batch, delay, ", until the next batch, whose driver dies", died)
 
 
-def requests_asked_again(question: Question) -> Iterator[SweepPoint]:
+def requests_begun_anew(question: Question) -> Iterator[SweepPoint]:
     """The first request of each kind, on its way out until its client has begun it anew: in the batches that ask for it
     the least often, these in rotation, since more of them may tell the service that one is missing.
 
