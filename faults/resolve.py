@@ -540,7 +540,8 @@ def _check_answer(planned: _PlannedAction) -> None:
     protocols = [protocol_of(service) for service in services]
     if not services or not all(protocol.errors for protocol in protocols):
         speaking = listed(name for name, protocol in PROTOCOLS.items() if protocol.errors)
-        message = f"an answer can be made up for {speaking} only: name it, as in {planned.spec.example}"
+        only = f"an answer can be made up for {speaking} and for HTTP only"
+        message = f"{only}: name the service, as in {planned.spec.example}"
         raise planned.error(message, "name")
     for protocol in protocols:
         if kind not in protocol.refusable:

@@ -70,7 +70,9 @@ class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
     are found. ``kinds``: examples of its requests, for the documentation. ``unsteady``: kinds of which clients send
     more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
-    what answers them; ``refusable``: those for which an answer with one of ``errors`` can be made up. ``patience``:
+    what answers them; ``refusable``: those for which an answer with one of ``errors`` can be made up. ``refusals``: of
+    these the one by which a service says of any of them that it has not been done, where it is stopped before it goes
+    out, or that it may not have been, where it has been (after); clients do not try again by themselves. ``patience``:
     seconds for which a client of it waits for an answer, unless it is told otherwise; 0 for as long as it takes."""
 
     converse: Callable[[Route], Conversation]
@@ -79,4 +81,5 @@ class Protocol:
     unanswered: frozenset[str] = frozenset()
     refusable: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
     patience: float = 0.0

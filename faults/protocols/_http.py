@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 import h11
 
@@ -20,6 +21,8 @@ HARMLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 SHOWN = 200
 """Characters of a request that are told."""
+ERRORS = ("TOO_MANY_REQUESTS", "INTERNAL_SERVER_ERROR", "BAD_GATEWAY", "SERVICE_UNAVAILABLE", "GATEWAY_TIMEOUT")
+"""RFC 9110, 15.6, and RFC 6585, 4, by their names in http.HTTPStatus."""
 LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 LARGEST_HEAD = 1024 * 1024
 """Bytes."""
@@ -67,6 +70,11 @@ def _connection(role: type[h11.CLIENT] | type[h11.SERVER]) -> h11.Connection:
     return h11.Connection(role, max_incomplete_event_size=LARGEST_HEAD)
 
 
+def _refusal(error: str) -> bytes:
+    status = HTTPStatus[error]
+    return f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Length: 0\r\n\r\n".encode()
+
+
 class Http:
     """Behind a switch to another protocol (a WebSocket, CONNECT) everything passes at once; nothing is a request."""
 
@@ -92,7 +100,8 @@ class Http:
         assert isinstance(message.head, h11.Request)
         self._asked.append(message.head)
         method, target = message.head.method.decode("ascii"), message.head.target.decode("ascii", "replace")
-        return Sent(bytes(message.data), Request(method, f"{method} {target}"[:SHOWN], method not in HARMLESS))
+        request = Request(method, f"{method} {target}"[:SHOWN], method not in HARMLESS, _refusal)
+        return Sent(bytes(message.data), request)
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         while data and not self._switched:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from ._chunks import KIND, Chunks
 from ._declaration import Answered, Conversation, Protocol, Sent
-from ._http import Http
+from ._http import ERRORS, Http
 
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
 """How HTTP/1.1 begins; methods of others' are read as chunks."""
 
@@ -34,8 +35,11 @@ class _Unknown:
 
 OWN = Protocol(
     lambda route: _Unknown(),
-    kinds=("POST", "PUT", "PATCH", "DELETE", KIND),
+    kinds=(*CHANGING, KIND),
     unsteady=frozenset({KIND}),
     unanswered=frozenset({KIND}),
+    refusable=CHANGING,
+    errors=ERRORS,
+    refusals={"before": "SERVICE_UNAVAILABLE", "after": "GATEWAY_TIMEOUT"},
 )
 """HTTP/1.1, or any other over TCP."""

@@ -150,5 +150,6 @@ PROTOCOL = Protocol(
     unsteady=frozenset({"AddPartitionsToTxn", "Produce"}),
     refusable=tuple(ANSWERS),
     errors=tuple(ERRORS),
+    refusals=dict.fromkeys(("before", "after"), "UNKNOWN_SERVER_ERROR"),
     patience=60.0,  # librdkafka's socket.timeout.ms; the Java client's request.timeout.ms is 30 s
 )

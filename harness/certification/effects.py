@@ -26,7 +26,7 @@ Pair = tuple[Signature | None, Signature]
 class Effect:
     """An effect of a batch: the ``nth`` that is addressed by ``where``, counted over the runs of the batch.
 
-    ``thread`` is the thread of a ``process``, or its connection, that does it. ``steady``: every run of a batch has as
+    ``thread`` is the thread of a ``process``, or the connection, that does it. ``steady``: every run of a batch has as
     many of its kind. ``answered``: it has an after.
     """
 
@@ -35,8 +35,8 @@ class Effect:
     nth: int
     signature: Signature
     shown: str
-    process: str = ""
     thread: str = ""
+    process: str = ""
     steady: bool = True
     answered: bool = True
 
@@ -48,13 +48,17 @@ class Effect:
         return (*self.where.items(), self.nth)
 
 
+Loss = Callable[[Effect, str], Action | None]
+"""How an effect is lost at an edge; None if it cannot be."""
+
+
 @dataclass(frozen=True)
 class Family:
-    """The effects of a phase: how reports of it are read, in their order, and the actions by which one is lost."""
+    """The effects of a phase: how reports of it are read, in their order, and the ways in which one is lost."""
 
     phase: str
     read: Callable[[Sequence[Event]], Sequence[Effect]]
-    losses: Callable[[Question], Sequence[Action]]
+    losses: Callable[[Question], Sequence[Loss]]
     none: str
 
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
@@ -146,10 +150,11 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
         for which, chosen in (("first", first), ("last", last)):
             for signature, effect in chosen.items():
                 where.setdefault((signature, which), []).append((role, effect))
-    for action in family.losses(question):
+    for loss in family.losses(question):
         for turn, (places, edge) in enumerate(product(where.values(), ("before", "after"))):
             role, effect = places[turn % len(places)]
-            if edge == "before" or effect.answered:
+            action = loss(effect, edge)
+            if action is not None and (edge == "before" or effect.answered):
                 yield _point(effect, edge, action, role, question.roles[role])
 
 

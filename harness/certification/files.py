@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...faults import Action, Value
-from .effects import Effect, Family, numbers, thread_of
+from ...faults import Value
+from .effects import Effect, Family, Loss, numbers, thread_of
 from .points import FAIL, Question
 from .power import POWER
 from .shapes import UUID, shapes_of_kinds
@@ -49,8 +49,8 @@ def _effect(op: str, path: str, nth: int, shape: str, thread: str) -> Effect:
     return Effect(PHASE, {"op": op, "path": path}, nth, signature, f"{op} {path}{again}", thread)
 
 
-def _losses(question: Question) -> tuple[Action, ...]:
-    return (FAIL, POWER) if question.durable else (FAIL,)
+def _losses(question: Question) -> tuple[Loss, ...]:
+    return (lambda effect, edge: FAIL, *([lambda effect, edge: POWER] if question.durable else []))
 
 
 def alike(effect: Effect) -> dict[str, Value]:

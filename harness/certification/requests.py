@@ -1,10 +1,11 @@
 """What the job asks of its targets' services. The first and the last of each kind in a batch are lost, on their
-way out and on their way back: the connection is cut."""
+way out and on their way back: the connection is cut, or the service says that it could not do it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...faults import Action
 from ...faults.protocols import protocol_of
 from .effects import Effect, Family, numbers, steady, thread_of
 from .points import DROP, Question
@@ -36,7 +37,18 @@ def _effect(event: Event, nth: int, shape: str) -> Effect:
     )
 
 
-REQUESTS = Family(PHASE, _read, lambda question: (DROP,), "asked no service for a change")
+def _dropped(effect: Effect, edge: str) -> Action | None:
+    return DROP
+
+
+def _refused(effect: Effect, edge: str) -> Action | None:
+    """The service says that it has not done it, or that it may not have: not every client raises that as an error."""
+    protocol = protocol_of(str(effect.where["service"]))
+    error = protocol.refusals.get(edge) if effect.where["kind"] in protocol.refusable else None
+    return Action("answer", None, {"error": error}) if error else None
+
+
+REQUESTS = Family(PHASE, _read, lambda question: (_dropped, _refused), "asked no service for a change")
 
 
 def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:

@@ -19,6 +19,15 @@ from trials import described, landed, long
 
 SMALL = Workload(batches=3, rows=48)
 
+DOES_NOT_LOOK = """
+import http.client
+
+def write_batch(df, batch_id, target):
+    client = http.client.HTTPConnection(target.proxy["api"], timeout=30)
+    client.request("PUT", f"/{target.name}/{batch_id}", json.dumps(df.toArrow().to_pylist(), default=str))
+    client.getresponse().read()
+"""
+
 COUNT = "SELECT count(*) FROM events"
 
 
@@ -100,6 +109,21 @@ def test_a_request_to_a_service_of_the_users_own_is_stopped_and_its_answer_lost(
     assert result.verdict.outcome.value == ("fail" if found else "pass"), result.verdict.reason
     [fault] = result.verdict.faults
     assert fault.confirmed
+
+
+@pytest.mark.parametrize(("looks", "outcome"), [(False, "fail"), long(True, "pass")])
+def test_a_service_of_the_users_own_says_that_it_could_not_do_it(
+    session: Session, store: Store, tmp_path: Path, looks: bool, outcome: str
+) -> None:
+    """Not every client raises that as an error: http.client does not, urllib.request does."""
+    sink = tmp_path / "api.py"
+    sink.write_text(HTTP_SINK.replace("METHOD", '"PUT"') + ("" if looks else DOES_NOT_LOOK))
+    own = {"api": f"127.0.0.1:{store.server_address[1]}"}
+    plan = "request:before[service=api, kind=PUT, batch=1] -> answer(SERVICE_UNAVAILABLE)"
+    result = session.trial(Request(str(sink), plan=plan, workload=SMALL, watch=False, own_services=own))
+    assert result.verdict.outcome.value == outcome, result.verdict.reason
+    assert [one.kind for one in result.verdict.anomalies] == ([] if looks else ["lost"])
+    assert landed(result)
 
 
 def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_again(session: Session) -> None:

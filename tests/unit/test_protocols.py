@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from http import HTTPStatus
 from importlib import import_module
 from typing import Any
 
@@ -433,6 +434,16 @@ def walked(value: Any) -> Iterator[tuple[str, Any]]:
         yield name, inner
         for each in inner if isinstance(inner, list) else [inner]:
             yield from walked(each)
+
+
+@pytest.mark.parametrize("status", [503, 504])
+def test_an_answer_that_a_request_of_http_has_failed_is_made_up(status: int) -> None:
+    http = own()
+    [request] = asked(http, b"PUT /rows HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n[]")
+    assert request.refused is not None
+    answer = request.refused(HTTPStatus(status).name)
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert whole(http, answer) == 1, "it answers the request: nothing else may"
 
 
 def test_what_needs_no_answer_gets_none_made_up() -> None:

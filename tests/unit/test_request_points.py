@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from onceproof.faults import PlanError, SinkShape, parse, resolve
+from onceproof.faults.protocols import OWN, PROTOCOLS
 from onceproof.harness.certification.points import Question, Space, SweepPoint
 from onceproof.harness.certification.space import select, space_of
 from onceproof.harness.certification.steps import steps
@@ -82,6 +83,23 @@ def test_each_kind_is_lost_once_on_its_way_out_and_once_on_its_way_back() -> Non
         "request:before[INSERT, batch=0]#1", "request:after[INSERT, batch=1]#1",
         "request:before[COMMIT, batch=0]#1", "request:after[COMMIT, batch=1]#1",
     ]  # fmt: skip
+
+
+def test_what_can_be_refused_is_refused_once_before_it_is_done_and_once_although_it_was_done() -> None:
+    trace = [{**event, "service": "api"} for event in asked(1, "PUT /rows", "POST /commit")]
+    assert [one.text for one in space(*trace).points if one.action.startswith("answer")] == [
+        "request:before[service=api, kind=PUT, batch=1]#1 -> answer(SERVICE_UNAVAILABLE)",
+        "request:after[service=api, kind=PUT, batch=1]#1 -> answer(GATEWAY_TIMEOUT)",
+        "request:before[service=api, kind=POST, batch=1]#1 -> answer(SERVICE_UNAVAILABLE)",
+        "request:after[service=api, kind=POST, batch=1]#1 -> answer(GATEWAY_TIMEOUT)",
+    ]
+    assert not [one for one in space(*asked(1, "INSERT 1")).points if one.action.startswith("answer")]
+
+
+def test_what_a_protocol_refuses_with_is_an_error_of_its_own() -> None:
+    for protocol in (*PROTOCOLS.values(), OWN):
+        assert {*protocol.refusals.values()} <= {*protocol.errors}
+        assert bool(protocol.refusals) == bool(protocol.refusable)
 
 
 def test_of_a_kind_that_a_batch_has_several_times_the_last_is_lost_too() -> None:
@@ -190,7 +208,7 @@ def test_a_trace_passes_by_a_proxy() -> None:
         ("request:before -> fail", POSTGRES, "request stops the connection to a service, where fail cannot act"),
         (
             "request:before[kind=COMMIT] -> answer(NOT_COORDINATOR)", POSTGRES,
-            "an answer can be made up for kafka only: name it, as in request:after[service=kafka, kind=EndTxn",
+            "an answer can be made up for kafka and for HTTP only: name the service, as in request:after",
         ),
         (
             "request:before -> answer(NOT_COORDINATOR)", KAFKA,
