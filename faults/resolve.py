@@ -539,9 +539,8 @@ def _check_answer(planned: _PlannedAction) -> None:
     kind, error = at.where.get("kind"), planned.action.arguments["error"]
     protocols = [protocol_of(service) for service in services]
     if not services or not all(protocol.errors for protocol in protocols):
-        speaking = listed(name for name, protocol in PROTOCOLS.items() if protocol.errors)
-        only = f"an answer can be made up for {speaking} and for HTTP only"
-        message = f"{only}: name the service, as in {planned.spec.example}"
+        speaking = listed([*(name for name, protocol in PROTOCOLS.items() if protocol.errors), "HTTP"])
+        message = f"an answer can be made up for {speaking} only: name the service, as in {planned.spec.example}"
         raise planned.error(message, "name")
     for protocol in protocols:
         if kind not in protocol.refusable:

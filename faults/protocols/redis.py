@@ -27,6 +27,17 @@ HARMLESS = frozenset(
 )  # fmt: skip
 """Commands that only read, or set what ends with the connection."""
 
+FILLING = (
+    "APPEND", "BITOP", "COPY", "DECR", "DECRBY", "EVAL", "EVALSHA", "FCALL", "GEOADD", "GETSET", "HINCRBY",
+    "HINCRBYFLOAT", "HMSET", "HSET", "HSETNX", "INCR", "INCRBY", "INCRBYFLOAT", "LINSERT", "LPUSH", "LPUSHX", "LSET",
+    "MSET", "MSETNX", "PFADD", "PSETEX", "RPUSH", "RPUSHX", "SADD", "SDIFFSTORE", "SET", "SETBIT", "SETEX", "SETNX",
+    "SETRANGE", "SINTERSTORE", "SUNIONSTORE", "XADD", "ZADD", "ZINCRBY", "ZUNIONSTORE",
+)  # fmt: skip
+"""Commands that a server refuses when its memory is full (COMMAND INFO: denyoom), and scripts. Not EXEC: what was
+queued before it would stay queued."""
+
+FULL = "OOM"
+
 LISTENING = frozenset({"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR"})
 
 
@@ -58,7 +69,8 @@ class _Session:
         changes = kind not in HARMLESS and not (self._queueing and kind != "EXEC")
         self._queueing = kind == "MULTI" or (self._queueing and kind not in ("EXEC", "DISCARD", "RESET"))
         self._asked += 1
-        return Sent(data, Request(kind, " ".join(words)[:SHOWN], changes))
+        refused = _refusal if kind in FILLING else None
+        return Sent(data, Request(kind, " ".join(words)[:SHOWN], changes, refused))
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         if self._listens:
@@ -69,6 +81,10 @@ class _Session:
             whole = self._asked > 0 and not answer.startswith(b">")  # RESP 3 pushes what nobody asked for
             self._asked -= whole
             yield Answered(answer, whole)
+
+
+def _refusal(error: str) -> bytes:
+    return f"-{error} command not allowed when used memory > 'maxmemory'.\r\n".encode()
 
 
 STRINGS = b"$=!"
@@ -144,4 +160,10 @@ def _beginning(command: bytes) -> list[str]:
     return words
 
 
-PROTOCOL = Protocol(lambda route: _Session(), kinds=("SET", "HSET", "EXEC", "EVALSHA", "FCALL"))
+PROTOCOL = Protocol(
+    lambda route: _Session(),
+    kinds=("SET", "HSET", "EXEC", "EVALSHA", "FCALL"),
+    refusable=FILLING,
+    errors=(FULL,),
+    refusals={"before": FULL},
+)

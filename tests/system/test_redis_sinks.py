@@ -45,6 +45,7 @@ BROKEN = {
     "redis_marker_expires": ("sink.write:after[batch=1] -> kill(driver)", None),
     "redis_seen_before_written": ("line[{here}][batch=1] -> kill(driver)", "client.rpush(ROWS, row)"),
     "redis_generated_keys": ("sink.write:after[batch=1] -> kill(driver)", None),
+    "pipelined_with_its_marker": ("request:before[service=redis, kind=HSET, batch=1]#1 -> answer(OOM)", None),
     "redis_staging_left_over": ("line[{here}][batch=1] -> kill(driver)", "client.rename("),
 }
 """The fault under which each broken sink breaks, and what stands on the line that it names."""

@@ -175,6 +175,14 @@ def test_nested_and_pushed_values_are_told_from_answers() -> None:
     assert whole(redis, b"*2\r\n*1\r\n:1\r\n$-1\r\n>2\r\n+invalidate\r\n*0\r\n%1\r\n+k\r\n+v\r\n") == 2
 
 
+def test_a_command_is_refused_as_by_a_server_whose_memory_is_full_and_exec_is_not() -> None:
+    redis = PROTOCOLS["redis"].converse(direct)
+    push, execute = asked(redis, command("RPUSH", "a", "1") + command("EXEC"))
+    assert push.refused is not None
+    assert whole(redis, push.refused("OOM")) == 1
+    assert execute.refused is None
+
+
 def test_attributes_belong_to_the_answer_behind_them() -> None:
     redis = PROTOCOLS["redis"].converse(direct)
     asked(redis, command("EXEC"))

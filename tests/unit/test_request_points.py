@@ -93,6 +93,10 @@ def test_what_can_be_refused_is_refused_once_before_it_is_done_and_once_although
         "request:before[service=api, kind=POST, batch=1]#1 -> answer(SERVICE_UNAVAILABLE)",
         "request:after[service=api, kind=POST, batch=1]#1 -> answer(GATEWAY_TIMEOUT)",
     ]
+    redis = [{**event, "service": "redis"} for event in asked(1, "RPUSH rows 1", "EXEC")]
+    assert [one.text for one in space(*redis).points if one.action.startswith("answer")] == [
+        "request:before[service=redis, kind=RPUSH, batch=1]#1 -> answer(OOM)"
+    ], "EXEC is not refused, and what was refused was not done"
     assert not [one for one in space(*asked(1, "INSERT 1")).points if one.action.startswith("answer")]
 
 
@@ -208,7 +212,7 @@ def test_a_trace_passes_by_a_proxy() -> None:
         ("request:before -> fail", POSTGRES, "request stops the connection to a service, where fail cannot act"),
         (
             "request:before[kind=COMMIT] -> answer(NOT_COORDINATOR)", POSTGRES,
-            "an answer can be made up for kafka and for HTTP only: name the service, as in request:after",
+            "an answer can be made up for kafka, redis or HTTP only: name the service, as in request:after",
         ),
         (
             "request:before -> answer(NOT_COORDINATOR)", KAFKA,
