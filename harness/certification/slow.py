@@ -10,7 +10,7 @@ from itertools import product
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.protocols import protocol_of
 from .effects import Effect, steady
-from .points import CRASH, KILL, Question, SweepPoint, selector
+from .points import CRASH, KILL, Question, SweepPoint, crash_in, selector
 from .requests import REQUESTS, first_of_each_kind
 from .roles import MIDDLE
 from .trace import Step, executed, reports
@@ -24,6 +24,10 @@ protocol's clients wait for longer by themselves, it is more than that."""
 
 GIVING_UP = 5.0
 """Seconds from then until the next batch has come as far."""
+
+SLOW = Action("latency", None, {"of": 1.0, "for": 30.0})
+"""Two seconds for each question and its answer: readers are commonly told to wait for one or two in all. It is over
+before a job that fails meanwhile has been started again so often that it counts as stuck."""
 
 AWAY = 75.0
 """Seconds from the driver's death to its successor's start: more than the minute for which markers are commonly kept,
@@ -125,6 +129,22 @@ def in_the_next_batch(question: Question, effect: Effect, batch: int) -> Point |
     if not common:
         return Point("sink.write", "before", {"batch": batch + 1})
     return Point(effect.phase, "after", {**common[-1].where, "batch": batch + 1}, 1)
+
+
+def slow_recovery(question: Question) -> Iterator[SweepPoint]:
+    """In the replay of the middle batch, all that passes between the job and its services: who looks for what was
+    written before, and waits for a short while only, finds nothing."""
+    batch = question.roles.get(MIDDLE)
+    here = Step("sink.write", "before")
+    if (
+        batch is None
+        or not REQUESTS.of_batch(question.trace, batch)
+        or here not in executed(question.trace, batch).steps
+    ):
+        return
+    slow = Fault(replace(selector(here, batch), nth=2), (SLOW,))
+    plan = Plan((crash_in(batch), slow))
+    yield SweepPoint(here, format_action(SLOW), MIDDLE, batch, plan, "in the replay", alone=True)
 
 
 def late_recovery(question: Question) -> Iterator[SweepPoint]:

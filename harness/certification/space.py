@@ -28,7 +28,7 @@ from .power import power_losses
 from .repartitioned import repartitioned
 from .requests import REQUESTS
 from .servers import servers
-from .slow import late_recovery, requests_begun_anew, slow_requests
+from .slow import late_recovery, requests_begun_anew, slow_recovery, slow_requests
 from .starts import facts_of_starts, starts
 from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
 from .stops import stops
@@ -52,7 +52,8 @@ def space_of(question: Question) -> Space:
         wanted += [point for family in EFFECTS for point in effects(question, family)]
         wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
         wanted += [*facts(question), *facts_of_starts(question)]
-        wanted += [*slow_requests(question), *requests_begun_anew(question), *late_recovery(question)]
+        wanted += [*slow_requests(question), *requests_begun_anew(question)]
+        wanted += [*slow_recovery(question), *late_recovery(question)]
         wanted += [*unawaited(question), *stops(question)]
         wanted += [
             *zombies(question),

@@ -81,6 +81,16 @@ def test_a_request_is_late_for_as_long_as_its_client_waits_by_itself() -> None:
     ]
 
 
+def test_services_are_slow_in_one_replay() -> None:
+    (slow,) = [one for one in points(TRACE) if one.action.startswith("latency")]
+    assert slow.text == (
+        "batch.commit:before[batch=1] -> kill(driver); sink.write:before[batch=1]#2 -> latency(1s, for=30s)"
+    )
+    assert slow.alone, "it is slow in the batches that follow, too"
+    unasked = [one for one in TRACE if one["phase"] != "request"]
+    assert not [one for one in points(unasked) if one.action.startswith("latency")]
+
+
 def test_a_driver_comes_back_after_more_than_a_minute_where_its_batch_is_half_done_and_where_it_is_done() -> None:
     late = [one for one in points(TRACE) if "back after" in one.detail]
     assert [one.text.removesuffix(" -> kill(driver) then restart(driver, after=75s)") for one in late] == [
