@@ -25,7 +25,7 @@ protocol's clients wait for longer by themselves, it is more than that."""
 GIVING_UP = 5.0
 """Seconds from then until the next batch has come as far."""
 
-SLOW = Action("latency", None, {"of": 1.0, "for": 30.0})
+SLOW = Action("latency", None, {"of": 1.0, "for": 25.0})
 """Two seconds for each question and its answer: readers are commonly told to wait for one or two in all. It is over
 before a job that fails meanwhile has been started again so often that it counts as stuck."""
 

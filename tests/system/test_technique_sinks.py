@@ -74,7 +74,7 @@ BROKEN = {
     "-> delay(longest=1m) until request:after[service=kafka, kind=AddPartitionsToTxn, batch=1]#1",
     "ignores_delivery_errors": "request:before[service=kafka, kind=Produce, batch=1]#1 -> answer(UNKNOWN_SERVER_ERROR)",
     "reads_for_two_seconds": "batch.commit:before[batch=1] -> kill(driver); "
-    "sink.write:before[batch=1]#2 -> latency(1s, for=30s)",
+    "sink.write:before[batch=1]#2 -> latency(1s, for=25s)",
     "counts_empty_tasks": 'request:before[service=postgres, kind="COMMIT PREPARED", batch=2]#1 -> kill(driver)',
     "masked_keeps_leftovers": "line[{cursor.execute(SHOW, }][batch=1] -> kill(driver)",
     "masked_collects_shown": "sink.write:after[batch=1] -> kill(driver)",

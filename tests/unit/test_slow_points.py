@@ -84,7 +84,7 @@ def test_a_request_is_late_for_as_long_as_its_client_waits_by_itself() -> None:
 def test_services_are_slow_in_one_replay() -> None:
     (slow,) = [one for one in points(TRACE) if one.action.startswith("latency")]
     assert slow.text == (
-        "batch.commit:before[batch=1] -> kill(driver); sink.write:before[batch=1]#2 -> latency(1s, for=30s)"
+        "batch.commit:before[batch=1] -> kill(driver); sink.write:before[batch=1]#2 -> latency(1s, for=25s)"
     )
     assert slow.alone, "it is slow in the batches that follow, too"
     unasked = [one for one in TRACE if one["phase"] != "request"]
