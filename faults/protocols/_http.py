@@ -17,6 +17,7 @@ from ._declaration import Answered, Request, Sent
 
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Safe methods, RFC 9110, 9.2.1."""
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 SHOWN = 200

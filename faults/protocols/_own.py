@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from ._chunks import KIND, Chunks
 from ._declaration import Answered, Conversation, Protocol, Sent
-from ._http import ERRORS, Http
+from ._http import CHANGING, ERRORS, HARMLESS, Http
 
-CHANGING = ("POST", "PUT", "PATCH", "DELETE")
-METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
+METHODS = tuple(f"{method} ".encode() for method in (*HARMLESS, *CHANGING, "CONNECT"))
 """How HTTP/1.1 begins; methods of others' are read as chunks."""
 
 

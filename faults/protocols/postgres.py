@@ -14,6 +14,7 @@ from ._buffers import length_at, taken
 from ._declaration import Answered, Protocol, Request, Sent
 from ._sql import statements
 
+NAME = "Postgres'"
 SSL, GSS, CANCEL = 80877103, 80877104, 80877102
 """Codes of a connection's first packet that ask for something else than a session."""
 
@@ -53,7 +54,7 @@ class _Session:
     def sent(self, data: bytes) -> Iterator[Sent]:
         self._from_client += data
         while not self._started:
-            packet = _take(self._from_client, 0)
+            packet = taken(self._from_client, length_at(self._from_client, 0, NAME))
             if packet is None:
                 return
             yield self._start(packet)
@@ -82,7 +83,7 @@ class _Session:
             return self._copied(message, done=kind == COPY_DONE)
         if kind in (SYNC, FLUSH):
             self._pipeline += message
-            return self._sync() if kind == SYNC or self._executed else Sent(self._flushed())
+            return self._sync(kind)
         return Sent(message)  # CopyData, a password, Terminate
 
     def _gather(self, message: bytes) -> None:
@@ -99,9 +100,11 @@ class _Session:
             text = message[end + 1 : message.find(b"\0", end + 1)]
             self._statements[name] = text.decode("utf-8", "replace")
 
-    def _sync(self) -> Sent:
-        """A Sync, or a Flush behind an Execute, in the pipeline."""
-        ends = None if self._pipeline[-5] == SYNC else len(self._executed)
+    def _sync(self, kind: int) -> Sent:
+        """What the pipeline has. A Sync ends a request, a Flush only behind an Execute."""
+        if kind == FLUSH and not self._executed:
+            return Sent(self._flushed())
+        ends = None if kind == SYNC else len(self._executed)
         return self._asked(self._flushed(), self._whole(), ends, extended=True)
 
     def _whole(self) -> Request:
@@ -158,16 +161,11 @@ class _Session:
         return False
 
 
-def _take(buffer: bytearray, head: int) -> bytes | None:
-    """The first whole message: its type in ``head`` bytes, its length in four, which count themselves."""
-    length = length_at(buffer, head, "Postgres'")
-    return taken(buffer, None if length is None else head + length)
-
-
 def _messages(buffer: bytearray) -> Iterator[bytes]:
-    """The whole messages, which leave the buffer once all are read."""
+    """The whole messages, which leave the buffer once all are read: a type in one byte, a length in four, which count
+    themselves."""
     data, start = bytes(buffer), 0
-    while (length := length_at(data, start + 1, "Postgres'")) is not None and len(data) >= start + 1 + length:
+    while (length := length_at(data, start + 1, NAME)) is not None and len(data) >= start + 1 + length:
         yield data[start : start + 1 + length]
         start += 1 + length
     del buffer[:start]

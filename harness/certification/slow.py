@@ -41,8 +41,7 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
     own was, if the client goes on without it. So a commit that was asked for twice may be that of the next transaction
     (KIP-890), and an old write may come after a new one. Behind such a commit the driver dies, too, before its own one.
     """
-    kinds = [places for places in first_of_each_kind(question) if places[0][1].answered]
-    for turn, (places, edge) in enumerate(product(kinds, ("before", "after"))):
+    for turn, (places, edge) in enumerate(product(_answered(question), ("before", "after"))):
         followed = [place for place in places if in_the_next_batch(question, place[1], question.roles[place[0]])]
         possible = followed if followed and edge == "before" else places
         role, effect = possible[turn % len(possible)]
@@ -65,22 +64,18 @@ def requests_begun_anew(question: Question) -> Iterator[SweepPoint]:
     So one that was given up comes in the middle of what its client does instead: rows behind the removal of the first
     attempt's, or in the transaction after the one that was aborted (KIP-890).
     """
-    kinds = [places for places in first_of_each_kind(question) if places[0][1].answered]
-    for turn, places in enumerate(kinds):
-        fewest = _least_asked(question, places)
+    asked = {role: REQUESTS.of_batch(question.trace, batch) for role, batch in question.roles.items()}
+    for turn, places in enumerate(_answered(question)):
+        often = [sum(one.where == effect.where for one in asked[role]) for role, effect in places]
+        fewest = [place for place, times in zip(places, often, strict=True) if times == min(often)]
         role, effect = fewest[turn % len(fewest)]
         batch = question.roles[role]
-        anew = begun_anew(REQUESTS.of_batch(question.trace, batch), effect, batch)
+        anew = begun_anew(asked[role], effect, batch)
         yield _point(effect, "before", role, batch, _until(effect, anew), ", until it is begun anew")
 
 
-def _least_asked(question: Question, places: Sequence[tuple[str, Effect]]) -> list[tuple[str, Effect]]:
-    def asked(place: tuple[str, Effect]) -> int:
-        role, effect = place
-        return sum(one.where == effect.where for one in REQUESTS.of_batch(question.trace, question.roles[role]))
-
-    fewest = min(map(asked, places))
-    return [place for place in places if asked(place) == fewest]
+def _answered(question: Question) -> list[list[tuple[str, Effect]]]:
+    return [places for places in first_of_each_kind(question) if places[0][1].answered]
 
 
 def begun_anew(of_batch: Sequence[Effect], effect: Effect, batch: int) -> Point:

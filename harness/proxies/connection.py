@@ -121,6 +121,11 @@ class Connection:
         self._flush(self._server, out)
         return True
 
+    @property
+    def _oldest(self) -> Request | None:
+        """Of those that wait for an answer."""
+        return self._pending[0] if self._pending else None
+
     def _may_go(self, request: Request | None) -> bool:
         """One that may change something waits until all before it have been answered, and lets nothing pass by until it
         is answered itself."""
@@ -137,7 +142,7 @@ class Connection:
             self._pass_on(self._client, piece.data)
 
     def _answered(self, piece: Answered) -> bool:
-        request = self._pending[0] if self._pending else None
+        request = self._oldest
         if request is None or not request.changes:
             self._back += piece.data
         else:
@@ -161,7 +166,7 @@ class Connection:
 
     def _end_of_answer(self) -> None:
         """Of an answer that the connection's end ends, what has come is all of it."""
-        request = self._pending[0] if self._pending else None
+        request = self._oldest
         if self._open_ended and request is not None and self._order("after", request) != "end":
             self._pass_on(self._client, bytes(self._answer))
 

@@ -15,7 +15,7 @@ def client_of(peer: Address, port: int) -> Client | None:
     None if it has ended meanwhile, or is no process of a job's.
     """
     address, own_port = peer
-    pid = connections.owner(own_port, port, address.removeprefix("::ffff:"))
+    pid = connections.owner(own_port, port, address)
     return None if pid is None else _client(pid)
 
 
