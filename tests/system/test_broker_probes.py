@@ -246,8 +246,11 @@ def test_a_broker_that_comes_back_is_stopped_where_it_leads_again_and_where_it_h
         armed.start_broker(1)
         assert wait_until(lambda: bool(journal.points("txn.load")), 60)
         assert offsets_of(bootstrap, name) == (0, 1), "it knows the decision, and has told nobody"
-        led = [point["edge"] for point in journal.points("log.leader") if point["topic"] == name]
-        assert led == ["before", "after"]
+
+        def led() -> list[str]:
+            return [point["edge"] for point in journal.points("log.leader") if point["topic"] == name]
+
+        assert wait_until(lambda: led() == ["before", "after"], 30), led()
         armed.arm_brokers(None, None)
     committing.join(60)
     assert wait_until(lambda: offsets_of(bootstrap, name) == (2, 2), 30)

@@ -109,7 +109,7 @@ def test_latency_is_added_each_way_and_ends_with_its_time(wired: Wired) -> None:
     assert wired.timed() >= 0.4
     fields = wired.restored()
     assert (fields["services"], fields["affected"], fields["fault"]) == (["redis"], 2, 0)
-    assert wired.timed() < 0.2
+    assert wired.timed() < 0.4
 
 
 def test_a_narrow_connection_takes_its_time_for_each_byte(wired: Wired) -> None:
@@ -119,8 +119,8 @@ def test_a_narrow_connection_takes_its_time_for_each_byte(wired: Wired) -> None:
 
 
 def test_what_is_sent_into_silence_is_lost_and_its_connection_cut_at_the_end(wired: Wired) -> None:
-    wired.connections.impair("redis", Impairment(silent=True), 0.3, BY)
     begun = time.monotonic()
+    wired.connections.impair("redis", Impairment(silent=True), 0.3, BY)
     assert wired.ask() == b""
     assert time.monotonic() - begun >= 0.3
     assert wired.echo.ended.wait(SECONDS)
