@@ -132,15 +132,18 @@ def second_crashes(question: Question) -> Iterator[SweepPoint]:
     """What the replay of a batch runs and its first run did not: the recovery, which no single fault reaches.
 
     New are steps, and ways from one line to the next. So the point behind the recovery's last line is struck as well:
-    at the next line, be that an old one, or where the hand-over ends.
+    at the next line, be that an old one, or where the hand-over ends. What runs in both fails anew in the replay, where
+    the code is ready for that: a question whether the batch is there has another answer by then.
     """
-    found: dict[tuple[str, str, str], list[SweepPoint]] = {}
+    found: dict[tuple[str, str, str], dict[str, SweepPoint]] = {}
     for role, batch in question.roles.items():
         crash = crash_in(batch)
-        for point in (*_new_steps(question, role, batch, crash), *_new_ways(question, role, batch, crash)):
-            found.setdefault((point.step, point.action, point.detail), []).append(point)
+        for of_one_kind in (_new_steps, _new_ways, _errors_anew):
+            for point in of_one_kind(question, role, batch, crash):
+                found.setdefault((point.step, point.action, point.detail), {})[point.text] = point
     for turn, points in enumerate(found.values()):
-        yield from points if question.profile == "full" else [points[turn % len(points)]]
+        chosen = list(points.values())
+        yield from chosen if question.profile == "full" else [chosen[turn % len(chosen)]]
 
 
 def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
@@ -167,6 +170,21 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
         code = [line, *callers[line][nth - 1]]
         for action in _line_actions(question.code, code, everything=nth == passed[line] + 1):
             yield line_point(line, nth, count, action, role, batch, crash)
+
+
+def _errors_anew(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
+    """In the replay, each exception that is caught where a line calls something."""
+    runs = runs_of(question.replay, batch)
+    if len(runs) < 2:
+        return
+    killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
+    passed = Counter(map(line_of, killed))
+    for line, callers in callers_by_line(replayed).items():
+        if question.code.calls(line):
+            for error, nth in caught(line, callers, question.code.errors).items():
+                action = Action("fail", None, {"error": error})
+                nth, count = passed[line] + nth, passed[line] + len(callers)
+                yield line_point(line, nth, count, action, role, batch, crash)
 
 
 def new_ways(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> Iterator[tuple[Way, int, int]]:

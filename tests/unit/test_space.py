@@ -256,6 +256,24 @@ def test_what_only_a_replay_runs_is_struck_a_second_time() -> None:
     ]
 
 
+def test_what_a_replay_asks_for_anew_fails_there_where_the_code_is_ready_for_it() -> None:
+    """The replay asks (7), finds the batch, and writes nothing (8)."""
+    replay = [*lines(1, (7, 1), (8, 1)), *lines(1, (7, 1), run=REPLAY)]
+    code = Code(errors=lambda lines: ["psycopg.Error"], calls=lambda line: line.line == 7)
+    found = space(lines(1, (7, 1), (8, 1)), roles={"middle": 1}, replay=replay, code=code)
+    assert [text for text in texts(found, "line") if ":7]" in text and "batch.commit" in text] == [
+        "batch.commit:before[batch=1] -> kill(driver); line[s.py:7][batch=1]#2 -> fail(error=psycopg.Error)"
+    ]
+
+
+@pytest.mark.parametrize("profile", ["standard", "full"])
+def test_no_point_of_a_replay_comes_twice(profile: str) -> None:
+    replay = [*lines(1, (7, 1)), *lines(1, (7, 1), (9, 1), run=REPLAY)]
+    code = Code(errors=lambda lines: ["psycopg.Error"], calls=lambda line: True)
+    found = texts(space(lines(1, (7, 1)), roles={"middle": 1}, replay=replay, code=code, profile=profile))
+    assert len(found) == len(set(found))
+
+
 def test_the_point_behind_the_recoverys_last_line_is_struck_too() -> None:
     """The replay deletes (9) before it writes (8), which the first run does as well."""
     replay = [*lines(1, (7, 1), (8, 1)), *lines(1, (7, 1), (9, 1), (8, 1), run=REPLAY)]
