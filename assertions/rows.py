@@ -135,10 +135,15 @@ def _read(field: pa.Field, value: Any, number: int) -> Any:
 def _integer(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError
-    number = value if isinstance(value, int) else Decimal(str(value))
+    number = value if isinstance(value, int | float) else _whole(str(value))
     if number != int(number) or not -(2**63) <= number < 2**63:
         raise ValueError
     return int(number)
+
+
+def _whole(text: str) -> Decimal | float:
+    """A text with an exponent is that of a double: the digits that tell it from its neighbours, not all that it has."""
+    return float(text) if "e" in text.lower() else Decimal(text)
 
 
 def _number(value: Any) -> float:

@@ -12,6 +12,7 @@ from ..sources import parsed
 from .declarations import Execution
 from .modules import modules_of
 from .protocols import PROTOCOLS
+from .statements import bound
 
 V2_FORMATS = frozenset({"kafka", "noop", "console", "memory", "iceberg"})
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text", "avro"})
@@ -104,11 +105,12 @@ def shape_of(path: Path) -> SinkShape:
     modules = modules_of(path)
     source, tree = modules[path.name]
     nodes = [node for _, module in modules.values() for node in ast.walk(module)]
-    names = _top_level_names(tree)
+    names = bound(tree)
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     formats = _formats(nodes)
     calls = _method_names(nodes)
-    texts, services = set(_texts(nodes)), _services(tree)
+    texts = set(_texts(nodes))
+    services = _texts_of(names.get("SERVICES")) if names.keys() & {"SERVICES", "*"} else frozenset[str]()
     foreach_batch = "write_batch" in names or "foreachBatch" in calls
     data_source = any(_is_data_source(node) for node in classes)
     own_source = data_source or "foreach" in calls
@@ -220,43 +222,10 @@ def _is_annotation_scope(code: CodeType) -> bool:
     return code.co_name == "__annotate__" or code.co_name.startswith("<generic parameters of")
 
 
-def _top_level_names(tree: ast.Module) -> set[str]:
-    """The names that the module defines: functions, assignments, imports."""
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, Function):
-            names.add(node.name)
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            names.update(alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Assign):
-            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    return names
-
-
-def _services(tree: ast.Module) -> frozenset[str] | None:
-    """The services that the sink asks for; None if that is no constant."""
-    found = None if "SERVICES" in _top_level_names(tree) else frozenset[str]()
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            for name, value in _assigned(node):
-                if name == "SERVICES":
-                    found = _texts_of(value)
-    return found
-
-
-def _assigned(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
-    """The names that are assigned, with their values: ``A, B = 1, 2`` has two."""
-    for target in node.targets:
-        if isinstance(target, ast.Name):
-            yield target.id, node.value
-        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            names = [part.id if isinstance(part, ast.Name) else "" for part in target.elts]
-            yield from zip(names, node.value.elts, strict=False)
-
-
-def _texts_of(value: ast.expr) -> frozenset[str] | None:
+def _texts_of(value: ast.expr | None) -> frozenset[str] | None:
+    """The texts of a constant tuple or list; None of what is none."""
     try:
-        found = ast.literal_eval(value)
+        found = ast.literal_eval(value) if value else None
     except ValueError:
         return None
     return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, tuple | list) else None

@@ -76,7 +76,7 @@ def module_at(path: Path, root: Path) -> Module:
 def _read(path: Path, root: Path, changed: int, size: int) -> Module:
     tree = parsed(path.read_bytes(), filename=str(path))
     file = path.relative_to(root).as_posix()
-    known, assigned = dict(_known_names(tree, file)), dict(_assigned(tree))
+    known, assigned = dict(_known_names(tree, file)), {name: value for name, value in bound(tree).items() if value}
     return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))
 
 
@@ -86,14 +86,53 @@ def _defined(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Each name that the module gives to an expression, also with an annotation, and the expression."""
+def bound(tree: ast.Module) -> dict[str, ast.expr | None]:
+    """Each name that the module defines, with the expression that it is given at last; None where that is more than a
+    plain assignment: a function, an import, a branch, a loop, ``+=``.
+
+    >>> found = bound(ast.parse("A: int = 1; B, C = 2, 3; C += 1"))
+    >>> {name: value and ast.unparse(value) for name, value in found.items()}
+    {'A': '1', 'B': '2', 'C': None}
+    """
+    found: dict[str, ast.expr | None] = {}
     for node in tree.body:
         match node:
             case ast.Assign(targets=targets, value=value):
-                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
+                for target in targets:
+                    found.update(_given(target, value))
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                found |= {name: value} if value else {}
+            case _:
+                found.update(dict.fromkeys(_names_bound(node)))
+    return found
+
+
+def _given(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
+    """The names of an assignment's target: ``A, B = 1, 2`` has two."""
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for one, given in zip(targets, values, strict=True):
+                yield from _given(one, given)
+        case _:
+            yield from ((name, None) for name in _names_bound(target))
+
+
+def _names_bound(node: ast.AST) -> Iterator[str]:
+    """What a statement binds, but for what is inside of functions and classes."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=name, asname=other):
+            yield other or name.partition(".")[0]
+        case ast.Name(id=name, ctx=ast.Store()):
+            yield name
+        case ast.Lambda():
+            pass
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _names_bound(child)
 
 
 def _known_names(tree: ast.Module, file: str) -> Iterator[tuple[str, str]]:

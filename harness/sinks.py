@@ -19,6 +19,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
 from ..faults.settings import NUMBERS
+from ..faults.statements import bound
 from ..sources import parsed
 from .artifacts.lock import is_coordinates
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
@@ -28,6 +29,9 @@ from .targets import targets
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
 HOST = Path(__file__).resolve().parent / "sink_host.py"
 LONGEST_SETTLE = 600.0
+
+READ_FROM_TEXT = ("BROKERS", "DURABLE")
+"""Constants that are needed before a sink's file is run."""
 
 TARGET_KEY = "target.key"
 """The KEY of a sink that goes by the key of its job."""
@@ -86,23 +90,26 @@ def find_sink(name: str) -> Path:
 
 
 def shape(path: Path) -> SinkShape:
-    """What static analysis says of the file; a SinkError where it cannot be parsed or read."""
+    """What static analysis says of the file; a SinkError where it cannot be parsed or read, or computes what it has to
+    say in its text."""
     try:
-        return shape_of(path)
+        found, names, constants = shape_of(path), bound(parsed(path.read_bytes())), literals(path)
     except SyntaxError as error:
         raise SinkError(f"sink file {path}, line {error.lineno}: SyntaxError: {error.msg}") from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
+    for word in READ_FROM_TEXT:
+        if word in names and word not in constants:
+            raise SinkError(f"sink {path.name}: {word} is computed: write its value, since it is read from the text")
+    return found
 
 
 def literals(path: Path) -> dict[str, Any]:
     """The constants of a file with their values, without running it; those that are computed are left out."""
     found: dict[str, Any] = {}
-    for node in parsed(path.read_bytes()).body:
-        if isinstance(node, ast.Assign):
-            with suppress(ValueError):
-                value = ast.literal_eval(node.value)
-                found |= {target.id: value for target in node.targets if isinstance(target, ast.Name)}
+    for name, value in bound(parsed(path.read_bytes())).items():
+        with suppress(ValueError):
+            found |= {name: ast.literal_eval(value)} if value else {}
     return found
 
 

@@ -35,7 +35,7 @@ STARTUP = Request("startup", changes=False)
 
 class _Session:
     """One connection. ``_waits``: for what the answer that is awaited ends with: ReadyForQuery, or so many ends of an
-    Execute."""
+    Execute. ``_takes_rows``: a COPY into the server has begun, and has neither ended nor failed."""
 
     def __init__(self) -> None:
         self._from_client = bytearray()
@@ -48,6 +48,7 @@ class _Session:
         self._waits: list[int | None] = []
         self._extended = False
         self._copying: bool | None = None
+        self._takes_rows = False
 
     # -- what the client sends ------------------------------------------------------------------------------------
 
@@ -121,11 +122,15 @@ class _Session:
         return data
 
     def _copied(self, message: bytes, done: bool) -> Sent:
-        """The end of a COPY's rows. By the extended protocol the Sync behind it is part of the request."""
+        """The end of a COPY's rows. By the extended protocol the Sync behind it is part of the request; of a COPY that
+        has failed meanwhile the server drops it without an answer."""
         if self._extended:
             self._copying = done
             self._pipeline += message
             return Sent(b"")
+        if not self._takes_rows:
+            return Sent(message)
+        self._takes_rows = False
         return self._asked(message, Request("COPY", "end of its rows", changes=done), None, extended=False)
 
     def _asked(self, data: bytes, request: Request, ends: int | None, *, extended: bool) -> Sent:
@@ -141,6 +146,7 @@ class _Session:
         piece = list[bytes]()
         for message in _messages(self._from_server):
             piece.append(message)
+            self._takes_rows = message[0] == COPY_IN or (self._takes_rows and message[0] != ERROR)
             if self._ends(message[0]):
                 yield Answered(b"".join(piece), whole=True)
                 piece.clear()

@@ -15,8 +15,8 @@ from .requests import REQUESTS, first_of_each_kind
 from .roles import MIDDLE
 from .trace import Step, executed, reports
 
-TAKES = 11.0
-"""Seconds that an answer takes: more than clients are commonly told to wait (5, 10)."""
+TAKES = 16.0
+"""Seconds that an answer takes: more than clients are commonly told to wait (5, 10, 15)."""
 
 LONGEST = 20.0
 """Seconds that a request takes at most: enough for a client that gives up after ten, asks again and goes on. Where a

@@ -83,6 +83,8 @@ class Connection:
             data = self._client.recv(READ)
             self._given_up = not data
             self._queue(self._conversation.sent(data) if data else ())
+            if not self._send():  # before what the service says is read: it may be the answer
+                return False
         if self._server in readable:
             data = self._server.recv(READ)
             if not data:

@@ -142,7 +142,11 @@ def test_a_sink_has_the_phases_of_its_kind(shape: SinkShape, expected: list[str]
     [
         ("SERVICES = ('kafka', 'postgres')", {"kafka", "postgres"}),
         ("GUARANTEE, SERVICES = 'exactly-once', ('redis',)", {"redis"}),
+        ("SERVICES: tuple[str, ...] = ('postgres',)", {"postgres"}),
         ("GUARANTEE = 'exactly-once'", set()),
+        ("SERVICES = ('postgres',)\nSERVICES += ('redis',)", None),
+        ("if GUARANTEE := 'exactly-once':\n    SERVICES = ('redis',)", None),
+        ("from team import *", None),
         ("SERVICES = tuple(['kafka'])", None),
         ("from team import SERVICES", None),
     ],

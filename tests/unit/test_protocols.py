@@ -128,6 +128,18 @@ def test_the_end_of_a_copy_is_its_request() -> None:
     assert whole(postgres, COMPLETE + READY) == 1
 
 
+def test_the_end_of_a_copy_that_has_failed_is_no_request() -> None:
+    """The server drops it."""
+    postgres = session()
+    asked(postgres, query("COPY t FROM STDIN"))
+    whole(postgres, message(b"G", b"\0\0\0"))
+    asked(postgres, message(b"d", b"1\n"))
+    assert whole(postgres, message(b"E", b"duplicate key\0") + READY) == 0
+    assert asked(postgres, message(b"c")) == []
+    assert [request.kind for request in asked(postgres, query("ROLLBACK"))] == ["ROLLBACK"]
+    assert whole(postgres, COMPLETE + READY) == 1
+
+
 @pytest.mark.parametrize(("end", "changes"), [(b"c", True), (b"f", False)])
 def test_the_end_of_a_copy_by_the_extended_protocol_goes_up_to_its_sync(end: bytes, changes: bool) -> None:
     postgres = session()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -252,6 +253,26 @@ def test_an_answer_that_ends_with_its_connection_is_whole_then() -> None:
         assert answer.read().endswith(b"all of it")
     assert stopped == ["POST before", "POST after"]
     server.close()
+
+
+def test_an_error_that_comes_together_with_the_end_of_a_copy_is_its_answer() -> None:
+    """Whatever is read first."""
+    postgres = PROTOCOLS["postgres"].converse(lambda address: address)
+    list(postgres.sent(struct.pack("!ii", 8, 196608) + b"Q" + struct.pack("!i", 4 + 18) + b"COPY t FROM STDIN\0"))
+    ready, failed = b"Z\0\0\0\5I", b"E\0\0\0\5\0"
+    list(postgres.answered(ready + b"G\0\0\0\4"))
+    (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
+    client.sendall(b"c\0\0\0\4")
+    theirs.sendall(failed + ready)
+    connection = Connection(inner, server, postgres, lambda edge, request: "pass")
+    threading.Thread(target=connection.serve, daemon=True).start()
+    for one in (client, theirs):
+        one.settimeout(SECONDS)
+    assert (client.recv(100), theirs.recv(100)) == (failed + ready, b"c\0\0\0\4")
+    client.sendall(b"Q" + struct.pack("!i", 4 + 9) + b"ROLLBACK\0")
+    assert theirs.recv(100).endswith(b"ROLLBACK\0")
+    for one in (client, theirs, inner, server):
+        one.close()
 
 
 def test_a_connection_has_ended_even_if_something_of_it_is_left_to_read() -> None:

@@ -76,6 +76,12 @@ def test_an_id_in_any_common_form_is_the_same_id(identity: object) -> None:
     assert read(id=identity)["id"] == 7
 
 
+@pytest.mark.parametrize("identity", [float(5 * 2**59), str(float(5 * 2**59))], ids=repr)
+def test_an_id_that_comes_as_a_double_is_all_of_it(identity: object) -> None:
+    """2.8823037615171174e+18 are the digits that tell it from its neighbours."""
+    assert read(id=identity)["id"] == 5 * 2**59
+
+
 def test_text_may_come_as_bytes() -> None:
     assert read(key="Zoë".encode())["key"] == "Zoë"
 

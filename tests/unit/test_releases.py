@@ -81,6 +81,6 @@ def test_an_interpreter_that_cannot_be_made_leaves_nothing_half_done(
 
 
 def test_constants_are_read_without_running_the_file(sink: Path) -> None:
-    sink.write_text("A = ('x', 1)\nB = open('no such file')\nraise RuntimeError\n")
-    assert literals(sink) == {"A": ("x", 1)}
+    sink.write_text("A = ('x', 1)\nB = open('no such file')\nC: int = 2\nD = 3\nD += 1\nraise RuntimeError\n")
+    assert literals(sink) == {"A": ("x", 1), "C": 2}
     assert release_wanted(sink) is None

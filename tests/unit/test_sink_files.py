@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from onceproof.harness.sinks import literals
+from onceproof.harness.errors import SinkError
+from onceproof.harness.sinks import literals, shape
 from onceproof.harness.targets import targets
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,12 @@ def unchanged_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in {file.stem for file in FILES} & (set(sys.modules) - before):
         del sys.modules[name]
+
+
+def test_a_constant_that_is_read_from_the_text_may_not_be_computed(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text("DURABLE = bool(1)\n")
+    with pytest.raises(SinkError, match=r"^sink s\.py: DURABLE is computed: write its value"):
+        shape(tmp_path / "s.py")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -28,20 +28,20 @@ TRACE = batch(0, "HSET", "HSET", "EXEC") + batch(1, "HSET", "EXEC")
 
 
 def slow(trace: list[dict[str, Any]]) -> list[SweepPoint]:
-    return [one for one in points(trace) if one.action == "delay(11s)" or "until the next batch" in one.detail]
+    return [one for one in points(trace) if one.action == "delay(16s)" or "until the next batch" in one.detail]
 
 
 def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_back() -> None:
     found = slow(TRACE)
     assert [one.text for one in found] == [
         "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(longest=20s) until sink.write:before[batch=1]",
-        "request:after[service=redis, kind=HSET, batch=1]#1 -> delay(11s)",
+        "request:after[service=redis, kind=HSET, batch=1]#1 -> delay(16s)",
         "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(longest=20s) "
         "until request:after[service=redis, kind=HSET, batch=1]#1",
         "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(longest=20s) "
         "until request:after[service=redis, kind=HSET, batch=1]#1; "
         "request:before[service=redis, kind=EXEC, batch=1]#1 -> kill(driver)",
-        "request:after[service=redis, kind=EXEC, batch=1]#1 -> delay(11s)",
+        "request:after[service=redis, kind=EXEC, batch=1]#1 -> delay(16s)",
     ]
     assert [one.alone for one in found] == [True, False, True, True, False], "what it does is seen in another batch"
 
@@ -70,7 +70,7 @@ def asked(kind: str, process: str) -> dict[str, Any]:
 
 def test_the_last_batch_has_none_that_its_request_could_be_late_for() -> None:
     (text, *_) = [one.text for one in slow(batch(1, "EXEC"))]
-    assert text == "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(11s)"
+    assert text == "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(16s)"
 
 
 def test_a_request_is_late_for_as_long_as_its_client_waits_by_itself() -> None:
