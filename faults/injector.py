@@ -59,7 +59,7 @@ class FaultStatus:
 @dataclass
 class _Armed:
     """A fault with its counters. ``awaits``: what other faults begin and it ends, by action and target: its point
-    counts once all of that has been begun. ``over`` is set when its actions are done, given up, or never to come;
+    counts once all of that has been begun. Its actions are done at ``times`` reports of it in a row. ``over`` is set when its actions are done, given up, or never to come;
     ``held`` is the number of threads that it holds, ``has_held`` is set once it has held one."""
 
     index: int
@@ -69,6 +69,7 @@ class _Armed:
     status: FaultStatus
     over: threading.Event = field(default_factory=threading.Event)
     awaits: frozenset[tuple[str, str | None]] = frozenset()
+    times: int = 1
     held: int = 0
     has_held: threading.Event = field(default_factory=threading.Event)
 
@@ -152,6 +153,10 @@ class _Step:
     @property
     def spec(self) -> ActionSpec:
         return action_named(self.action.name)
+
+    @property
+    def times(self) -> int:
+        return _times(self.action)
 
     @property
     def lets_go(self) -> bool:
@@ -397,14 +402,14 @@ class Injector:
         point.update(self._observed(point))
         with self._lock:
             self._record("point", point)
-            fires, holders, awaited = self._matching(point)
+            fires, again, holders, awaited = self._matching(point)
         for waiting in awaited:
             waiting.reached = True
             waiting.seen.set()
             waiting.acted.wait()
         for armed in holders:
             self._hold(armed, point)
-        return self._fire_all(fires, point)
+        return self._fire_all(fires, again, point)
 
     def _observed(self, point: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._observe is None:
@@ -415,17 +420,25 @@ class Injector:
             self.went_wrong(f"observation at {point.get('phase')}: {type(error).__name__}: {error}")
             return {}
 
-    def _matching(self, point: Mapping[str, Any]) -> tuple[list[_Armed], list[_Armed], list[_Awaited]]:
-        """The faults that fire at this point, those whose holds park it, and the pauses that end here."""
-        counted = [armed for armed in self._armed if self._counts(armed, point)]
-        fires = [armed for armed in counted if armed.status.error is None]
+    def _matching(
+        self, point: Mapping[str, Any]
+    ) -> tuple[list[_Armed], list[_Armed], list[_Armed], list[_Awaited]]:
+        """The faults that fire at this point, those that do again what they did before, those whose holds park it, and
+        the pauses that end here."""
+        numbers = [(armed, self._number(armed, point)) for armed in self._armed]
+        counted = [(armed, number) for armed, number in numbers if number and armed.status.error is None]
+        fires = [armed for armed, number in counted if number == 1]
+        again = [armed for armed, number in counted if 1 < number <= armed.times]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
         awaited = [waiting for waiting in self._awaited if waiting.point.count(point) == waiting.point.nth]
-        return fires, holders, awaited
+        return fires, again, holders, awaited
 
-    def _counts(self, armed: _Armed, point: Mapping[str, Any]) -> bool:
-        """Whether this is the report at which the fault is reached."""
-        return armed.at is not None and armed.awaits <= self._begun and armed.at.count(point) == armed.at.nth
+    def _number(self, armed: _Armed, point: Mapping[str, Any]) -> int:
+        """1 for the report at which the fault is reached, 2 for the next one of its point; 0 for others."""
+        if armed.at is None or not armed.awaits <= self._begun:
+            return 0
+        count = armed.at.count(point)
+        return max(0, count - armed.at.nth + 1) if count else 0
 
     @staticmethod
     def _parks(armed: _Armed, point: Mapping[str, Any]) -> bool:
@@ -447,11 +460,13 @@ class Injector:
 
     # -- faults ---------------------------------------------------------------------------------------------------
 
-    def _fire_all(self, fires: list[_Armed], point: Mapping[str, Any]) -> bytes:
+    def _fire_all(self, fires: list[_Armed], again: list[_Armed], point: Mapping[str, Any]) -> bytes:
         """Carry out what the point set off, while its thread is parked; returns its answer."""
         answer = _Answer()
         for armed in fires:
             self._fire(armed, point, answer)
+        for armed in again:
+            self._repeat(armed, point, answer)
         for over in answer.kept_until:
             self._keep(over)
         on_its_way = answer.late and point.get("phase") == "request"
@@ -488,6 +503,18 @@ class Injector:
             self._record("fault.failed", {"fault": armed.index, "action": "hold", "error": error})
             armed.over.set()
         return False
+
+    def _repeat(self, armed: _Armed, point: Mapping[str, Any], answer: _Answer) -> None:
+        """Do once more what the fault does several times in a row."""
+        for number in range(len(armed.fault.actions)):
+            step = self._step(armed, number, point, answer)
+            try:
+                if step.times > 1:
+                    detail = step.spec.act(step.action, step.scene)
+                    with self._lock:
+                        self._record("fault.repeated", step.as_fields() | {"process": step.process, "detail": detail})
+            except Exception as error:
+                self._failed(step, error)
 
     def _at_moment(self, armed: _Armed, seconds: float) -> None:
         if not self._closing.wait(seconds):
@@ -641,7 +668,14 @@ def _arm(index: int, fault: Fault) -> _Armed:
         holds=tuple(map(Counter, fault.holds)),
         status=FaultStatus(index, format_fault(fault)),
         awaits=frozenset(_ended_elsewhere(fault)),
+        times=max(map(_times, fault.actions)),
     )
+
+
+def _times(action: Action) -> int:
+    """At how many reports of its point in a row an action is done."""
+    spec = action_named(action.name)
+    return int(spec.value(action, spec.times) or 1) if spec.times else 1
 
 
 def _ended_elsewhere(fault: Fault) -> Iterator[tuple[str, str | None]]:

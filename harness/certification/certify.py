@@ -31,6 +31,7 @@ from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
 from .repeats import determinism_of, looks_into
+from .retries import Retried, noting_retries, retries
 from .results import Judged, PointResult, Store, unexplained
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
@@ -125,8 +126,9 @@ class _Sweeping:
         self.state = replace(self.state, space=space, asked=asked)
         if goes_on and self._run(asked.points, self._lanes):
             crashes: list[Crash] = []
-            again = recoveries(question, noting_crashes(_struck(self.state), crashes))
-            more = (*again, *later_starts(question, crashes))
+            retried: Retried = {}
+            struck = noting_retries(noting_crashes(_struck(self.state), crashes), retried)
+            more = (*recoveries(question, struck), *later_starts(question, crashes), *retries(retried))
             self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
             if more:
                 self._run(more, self._lanes)

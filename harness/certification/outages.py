@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ...faults import Action, Fault, Plan, Point, format_action
 from .effects import Effect, steady
 from .files import FILES, alike
-from .points import Question, SweepPoint, in_a_row
+from .points import Question, SweepPoint
 from .requests import REQUESTS
 from .roles import MIDDLE
 from .trace import Step
@@ -19,7 +19,7 @@ AWAY = 40.0
 TRIES = 6
 """So many changes of a file fail in a row: more than are commonly tried."""
 
-FULL = Action("fail", None, {"error": "ENOSPC"})
+FULL = Action("fail", None, {"error": "ENOSPC", "times": TRIES})
 
 
 def outages(question: Question) -> Iterator[SweepPoint]:
@@ -52,7 +52,6 @@ def _away(effect: Effect, edge: str, batch: int) -> SweepPoint:
 
 def _full(effect: Effect, batch: int) -> SweepPoint:
     where = alike(effect)
-    at = Point(effect.phase, "before", {**where, "batch": batch})
-    detail = f"{where['op']} in {str(where['path']).removesuffix('/*')}, {TRIES} times in a row"
-    here = Step(effect.phase, "before")
-    return SweepPoint(here, format_action(FULL), MIDDLE, batch, in_a_row(at, FULL, TRIES), detail, alone=True)
+    plan = Plan((Fault(Point(effect.phase, "before", {**where, "batch": batch}), (FULL,)),))
+    detail = f"{where['op']} in {str(where['path']).removesuffix('/*')}"
+    return SweepPoint(Step(effect.phase, "before"), format_action(FULL), MIDDLE, batch, plan, detail, alone=True)

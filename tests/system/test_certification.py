@@ -27,6 +27,7 @@ FOUND = {
     "ledger_without_batch_zero": ("sink.write:after", "duplicated"),
     "rewrites_known_batches": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
     "error_taken_for_absent": ("line *:{return connection.execute(KNOWN}", "duplicated"),
+    "gives_up_on_conflicts": ("line *:{cursor.execute(RECORD}", "lost"),
     "retries_a_lost_answer": ("line *:{write(target, batch, rows)}", "duplicated"),
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
     "notes_progress_apart": ("line *:{cursor.execute(NOTE}", "duplicated"),

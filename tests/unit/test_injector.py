@@ -325,6 +325,15 @@ def test_fail_at_a_line_names_class_and_message(journal: Journal, acts: Acts) ->
     assert json.loads(answer[1:]) == {"error": "psycopg.OperationalError", "message": "injected by onceproof"}
 
 
+def test_what_fails_several_times_in_a_row_fires_once_and_is_repeated(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:before[batch=0]#2 -> fail(times=3)", acts, journal) as injector:
+        probe = Probe(injector)
+        answers = [probe.ask("sink.write", "before", batch=0, driver="m") for _ in range(5)]
+        assert [answer[:1] for answer in answers] == [b"G", b"F", b"F", b"F", b"G"]
+        assert injector.status()[0].confirmed
+    assert [len(journal.named(f"fault.{event}")) for event in ("reached", "fired", "repeated")] == [1, 1, 2]
+
+
 LINE: dict[str, Any] = {"role": "python-driver", "thread": "Thread-5", "file": "s.py", "line": 4, "driver": "m"}
 
 

@@ -47,10 +47,8 @@ def test_a_disk_is_full_for_more_tries_than_one() -> None:
     }
     trace = [{**changed, "op": "create", "path": f"target/pending/{number}.jsonl"} for number in range(2)]
     question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None)
-    [full] = [point for point in space_of(question).points if point.action == "fail(error=ENOSPC)"]
-    assert full.text.split("; ") == [
-        f'file:before[op=create, path="target/*", batch=1]#{number} -> fail(error=ENOSPC)' for number in range(1, 7)
-    ]
+    [full] = [point for point in space_of(question).points if "ENOSPC" in point.action]
+    assert full.text == 'file:before[op=create, path="target/*", batch=1] -> fail(error=ENOSPC, times=6)'
 
 
 def test_a_profile_of_steps_alone_has_none() -> None:

@@ -1,0 +1,49 @@
+"""Errors that come back: who tries again must not go on as if the last try had succeeded.
+
+Whether an error is followed by another try shows in the trial that raised it once: the same line is executed again, by
+the same run, or the same attempt of a task. Lines whose errors are handled in the same place stand for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ...faults import Fault, Plan, format_action, format_fault
+from .points import FAIL, SweepPoint
+from .starts import Struck
+from .trace import Event, Line, around, executions, line_of
+
+TIMES = 6
+"""More than are commonly tried."""
+
+WHO = ("run", "stage", "partition", "attempt")
+
+Retried = dict[tuple[Line, str], SweepPoint]
+"""A point for each line that handled an error, and each error."""
+
+
+def noting_retries(struck: Iterable[Struck], noted: Retried) -> Iterator[Struck]:
+    """``struck`` as it is; those that another try followed are noted, so that no journal has to be read twice."""
+    for point, journal in struck:
+        if point.plan.faults[0].actions[0].name == FAIL.name and (handler := _tried_again(point, journal)):
+            noted[handler, str(point.plan.faults[0].actions[0].arguments.get("error"))] = point
+        yield point, journal
+
+
+def _tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
+    """The line that was executed behind the error; None if the struck one did not come again."""
+    assert point.batch is not None  # a line that shows a recovery is executed in one
+    _, after = around(format_fault(point.plan.faults[0]), journal)
+    by = [after[0]["point"].get(name) for name in WHO]
+    lines = [line_of(event) for event in executions(after, point.batch) if [event.get(name) for name in WHO] == by]
+    return lines[0] if point.at in lines else None
+
+
+def retries(noted: Retried) -> Iterator[SweepPoint]:
+    """The same error several times in a row."""
+    for point in noted.values():
+        (fault,) = point.plan.faults
+        (action,) = fault.actions
+        again = replace(action, arguments={**action.arguments, "times": TIMES})
+        yield replace(point, action=format_action(again), way="", plan=Plan((Fault(fault.at, (again,)),)))

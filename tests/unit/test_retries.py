@@ -1,0 +1,62 @@
+"""Where an error was followed by another try, the sweep goes on with six errors in a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onceproof.faults import parse
+from onceproof.harness.certification.points import SweepPoint
+from onceproof.harness.certification.retries import Retried, noting_retries, retries
+from onceproof.harness.certification.trace import Line
+
+FAIL = "line[s.py:7][batch=1]#1 -> fail(error=OSError)"
+
+
+def line(number: int, run: str = "1", **more: Any) -> dict[str, Any]:
+    return {"event": "point", "phase": "line", "file": "s.py", "line": number, "run": run, "batch": 1, **more}
+
+
+def struck(text: str, *after: dict[str, Any], number: int = 7, **more: Any) -> tuple[SweepPoint, list[dict[str, Any]]]:
+    """A line that failed, and what was executed behind it."""
+    place = line(number, **more)
+    point = SweepPoint(Line("s.py", number), text.rpartition(" -> ")[2], "middle", 1, parse(text), way="x")
+    return point, [line(5), place, {"event": "fault.reached", "fault": 0, "text": text, "point": place}, *after]
+
+
+def found(*journals: tuple[SweepPoint, list[dict[str, Any]]]) -> list[str]:
+    noted: Retried = {}
+    assert list(noting_retries(journals, noted)) == list(journals)
+    return [point.text for point in retries(noted)]
+
+
+def test_an_error_that_another_try_follows_comes_six_times_in_a_row() -> None:
+    assert found(struck(FAIL, line(9), line(5), line(7))) == [
+        "line[s.py:7][batch=1]#1 -> fail(error=OSError, times=6)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [line(9)],
+        [line(9), line(5, run="2"), line(7, run="2")],
+        [line(9), line(7, attempt=1)],
+    ],
+    ids=["no other try", "the next run", "the task's next attempt"],
+)
+def test_what_spark_tries_again_is_no_other_try_of_the_sinks(after: list[dict[str, Any]]) -> None:
+    assert found(struck(FAIL, *after)) == []
+
+
+def test_errors_that_are_handled_in_the_same_place_stand_for_each_other() -> None:
+    one, other = FAIL, FAIL.replace(":7", ":8")
+    again = [line(9), line(7), line(8)]
+    assert found(struck(one, *again), struck(other, *again, number=8)) == [
+        "line[s.py:8][batch=1]#1 -> fail(error=OSError, times=6)"
+    ]
+    assert len(found(struck(one, *again), struck(other.replace("OSError", "KeyError"), *again, number=8))) == 2
+
+
+def test_a_kill_is_no_error() -> None:
+    assert found(struck("line[s.py:7][batch=1]#1 -> kill(driver)", line(9), line(7))) == []
