@@ -39,6 +39,9 @@ LOOK_SECONDS = 0.5
 
 CUT_TWICE = "it is cut, or answered, already: it can be one of the two, once"
 
+ARRIVAL = 2.0
+"""Seconds that whoever reported the point of an ``until`` is kept at most, until a late request has been answered."""
+
 HOLD_WAIT = 5.0
 """Seconds that a fault which is reached waits for the thread that it is to hold: tasks begin at about the same time."""
 
@@ -59,8 +62,9 @@ class FaultStatus:
 @dataclass
 class _Armed:
     """A fault with its counters. ``awaits``: what other faults begin and it ends, by action and target: its point
-    counts once all of that has been begun. Its actions are done at ``times`` reports of it in a row. ``over`` is set when its actions are done, given up, or never to come;
-    ``held`` is the number of threads that it holds, ``has_held`` is set once it has held one."""
+    counts once all of that has been begun. Its actions are done at ``times`` reports of it in a row. ``over`` is set
+    when its actions are done, given up, or never to come; ``held`` is the number of threads that it holds, ``has_held``
+    is set once it has held one."""
 
     index: int
     fault: Fault
@@ -84,6 +88,9 @@ class _Awaited:
     reached: bool = False
     given_up: bool = False
 
+
+_Connection = tuple[str, str]
+"""The process and the thread of what comes by one connection, as its points tell them."""
 
 _Stopped = tuple[str, ...]
 """The process and thread of what acts on an order, and the file and line of a line that raises."""
@@ -170,6 +177,12 @@ class _Step:
         return None if limit is None else float(limit)
 
     @property
+    def arrives_late(self) -> bool:
+        """Whether the parked thread passes a request on once the action, the last of its fault, is over."""
+        last = self.number == len(self.armed.fault.actions) - 1
+        return last and self.spec.keeps_thread and _is_on_its_way(self.scene.point)
+
+    @property
     def process(self) -> str | None:
         """The process whose thread is parked."""
         return self.scene.point.get("process")
@@ -218,6 +231,7 @@ class Injector:
         self._armed = tuple(_arm(index, fault) for index, fault in enumerate(plan.faults))
         self._awaited: list[_Awaited] = []
         self._orders: dict[_Stopped, _Step] = {}
+        self._arrivals: dict[_Connection, threading.Event] = {}
         self._begun: set[tuple[str, str | None]] = set()
         self._batches = Batches()
         self._stages = Stages()
@@ -403,6 +417,9 @@ class Injector:
         with self._lock:
             self._record("point", point)
             fires, again, holders, awaited = self._matching(point)
+            arrived = self._arrivals.pop(_connection(point), None)
+        if arrived is not None:
+            arrived.set()
         for waiting in awaited:
             waiting.reached = True
             waiting.seen.set()
@@ -420,9 +437,7 @@ class Injector:
             self.went_wrong(f"observation at {point.get('phase')}: {type(error).__name__}: {error}")
             return {}
 
-    def _matching(
-        self, point: Mapping[str, Any]
-    ) -> tuple[list[_Armed], list[_Armed], list[_Armed], list[_Awaited]]:
+    def _matching(self, point: Mapping[str, Any]) -> tuple[list[_Armed], list[_Armed], list[_Armed], list[_Awaited]]:
         """The faults that fire at this point, those that do again what they did before, those whose holds park it, and
         the pauses that end here."""
         numbers = [(armed, self._number(armed, point)) for armed in self._armed]
@@ -585,6 +600,8 @@ class Injector:
             try:
                 self._end(step, awaited, detail, under_way)
             finally:
+                if step.arrives_late and awaited is not None:
+                    self._let_arrive(step, awaited, over)
                 over.set()
 
         threading.Thread(target=finish, name=f"end of {step.action.name}", daemon=True).start()
@@ -613,9 +630,21 @@ class Injector:
             except Exception as error:
                 self._failed(step, error)
             finally:
-                self._forget(awaited)
+                if not step.arrives_late:
+                    self._forget(awaited)
             if step.armed.status.error is None:
                 self._carry_out(step.armed, step.scene.point, step.thread.answer, step.number + 1)
+
+    def _let_arrive(self, step: _Step, awaited: _Awaited, over: threading.Event) -> None:
+        """What is late arrives before that which it was kept for: whoever asks for the same goes on once its answer has
+        come."""
+        answered = threading.Event()
+        if awaited.reached:
+            with self._lock:
+                self._arrivals[_connection(step.scene.point)] = answered
+            over.set()
+            answered.wait(ARRIVAL)
+        self._forget(awaited)
 
     def _wait_for(self, awaited: _Awaited, longest: float | None) -> None:
         """Until the point is reported, or for so many seconds."""
@@ -688,6 +717,15 @@ def _ended_elsewhere(fault: Fault) -> Iterator[tuple[str, str | None]]:
 
 def _stopped(fields: Mapping[str, Any]) -> _Stopped:
     return (str(fields.get("process")), *(str(fields.get(name)) for name in ("thread", "file", "line")))
+
+
+def _connection(point: Mapping[str, Any]) -> _Connection:
+    return str(point.get("process")), str(point.get("thread"))
+
+
+def _is_on_its_way(point: Mapping[str, Any]) -> bool:
+    """Whether a request is stopped before it goes out."""
+    return (point.get("phase"), point.get("edge")) == ("request", "before")
 
 
 def _place(step: _Step) -> str:

@@ -148,6 +148,7 @@ PROTOCOL = Protocol(
     _Session,
     kinds=("Produce", "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"),
     unsteady=frozenset({"AddPartitionsToTxn", "Produce"}),
+    asked_again=frozenset({"InitProducerId", "AddPartitionsToTxn"}),  # CONCURRENT_TRANSACTIONS
     refusable=tuple(ANSWERS),
     errors=tuple(ERRORS),
     refusals=dict.fromkeys(("before", "after"), "UNKNOWN_SERVER_ERROR"),

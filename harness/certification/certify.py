@@ -31,8 +31,8 @@ from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
 from .repeats import determinism_of, looks_into
-from .retries import Retried, noting_retries, retries
 from .results import Judged, PointResult, Store, unexplained
+from .retries import Retried, noting_retries, retries
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import chosen, is_effect, select, space_of

@@ -79,14 +79,19 @@ def _answered(question: Question) -> list[list[tuple[str, Effect]]]:
 
 
 def begun_anew(of_batch: Sequence[Effect], effect: Effect, batch: int) -> Point:
-    """Where the client of ``effect`` has come as far again: behind what it had asked for before it, else where it asks
-    for the same. Meanwhile other processes ask for what they do without a fault."""
+    """Where the client of ``effect`` has come as far again: behind what it had asked for before it; where it asks for
+    the same if there was nothing, or if that may have been refused for the moment, as by a coordinator that has not yet
+    ended the transaction before. Meanwhile other processes ask for what they do without a fault."""
     asked = next(number for number, one in enumerate(of_batch) if one.address == effect.address)
     client = of_batch[asked].process
     earlier = [one for one in of_batch[:asked] if one.process == client and one.answered]
-    nearest, edge = (earlier[-1], "after") if earlier else (effect, "before")
+    nearest, edge = (earlier[-1], "after") if earlier and not _asked_again(earlier[-1]) else (effect, "before")
     others = [one for one in of_batch[asked + 1 :] if one.where == nearest.where and one.process != client]
     return replace(nearest.point(edge, batch), nth=len(others) + 1)
+
+
+def _asked_again(effect: Effect) -> bool:
+    return effect.where["kind"] in protocol_of(str(effect.where["service"])).asked_again
 
 
 def _until(effect: Effect, other: Point) -> Action:

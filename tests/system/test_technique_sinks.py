@@ -70,8 +70,8 @@ def test_an_at_least_once_sink_duplicates_in_the_window_that_its_file_names_and_
 BROKEN = {
     "prepared_rolled_back": 'line[{"COMMIT", decided}][batch=1]#2 -> kill(driver)',
     "prepared_under_new_names": 'line[{"COMMIT", self.gid}][batch=1]#2 -> kill(driver)',
-    "aborts_and_sends_again": "request:before[service=kafka, kind=Produce, batch=1]#1 "
-    "-> delay(longest=1m) until request:after[service=kafka, kind=AddPartitionsToTxn, batch=1]#1",
+    "aborts_and_sends_again": "request:before[service=kafka, kind=Produce, batch=0]#1 "
+    "-> delay(longest=1m) until request:before[service=kafka, kind=Produce, batch=0]#1",
     "ignores_delivery_errors": "request:before[service=kafka, kind=Produce, batch=1]#1 -> answer(UNKNOWN_SERVER_ERROR)",
     "reads_for_two_seconds": "batch.commit:before[batch=1] -> kill(driver); "
     "sink.write:before[batch=1]#2 -> latency(1s, for=25s)",

@@ -507,6 +507,21 @@ def test_a_thread_is_kept_until_another_reports_the_point(journal: Journal, acts
     assert [event["reached"] for event in journal.named("resumed")] == [True]
 
 
+def test_a_late_request_is_answered_before_that_which_it_was_kept_for_goes_on(journal: Journal, acts: Acts) -> None:
+    at: dict[str, Any] = {"service": "redis", "kind": "EXEC", "role": "driver", "driver": "m"}
+    plan = "request:before[kind=EXEC]#1 -> delay(longest=1m) until request:before[kind=EXEC]#1"
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "before", batch=0, driver="m")
+        late, next_one = Probe(injector), Probe(injector)
+        late.tell("request", "before", thread="1", **at)
+        journal.wait_for("fault.fired")
+        next_one.tell("request", "before", thread="2", **at)
+        assert late.answer() == b"L"
+        assert next_one.parked()
+        assert late.ask("request", "after", thread="1", **at) == b"G"
+        assert next_one.answer() == b"G"
+
+
 def test_a_kept_thread_is_let_go_after_its_longest_time(journal: Journal, acts: Acts) -> None:
     plan = "sink.write:after -> delay(longest=10ms) until batch.commit:after[batch=1]"
     with serving(plan, acts, journal) as injector:

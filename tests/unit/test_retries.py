@@ -31,9 +31,7 @@ def found(*journals: tuple[SweepPoint, list[dict[str, Any]]]) -> list[str]:
 
 
 def test_an_error_that_another_try_follows_comes_six_times_in_a_row() -> None:
-    assert found(struck(FAIL, line(9), line(5), line(7))) == [
-        "line[s.py:7][batch=1]#1 -> fail(error=OSError, times=6)"
-    ]
+    assert found(struck(FAIL, line(9), line(5), line(7))) == ["line[s.py:7][batch=1]#1 -> fail(error=OSError, times=6)"]
 
 
 @pytest.mark.parametrize(

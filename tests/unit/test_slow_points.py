@@ -68,6 +68,17 @@ def asked(kind: str, process: str) -> dict[str, Any]:
     return reported("request", service="redis", kind=kind, text=kind, batch=0, process=process)
 
 
+def test_what_may_be_refused_for_the_moment_does_not_say_that_a_client_has_come_as_far_again() -> None:
+    """A coordinator refuses partitions until it has ended the transaction before."""
+    trace = [{**event, "service": "kafka"} for event in batch(1, "AddPartitionsToTxn", "Produce", "EndTxn")]
+    anew = [one.text.partition(" until ")[2] for one in points(trace) if "until it is begun anew" in one.detail]
+    assert anew == [
+        "request:before[service=kafka, kind=AddPartitionsToTxn, batch=1]#1",
+        "request:before[service=kafka, kind=Produce, batch=1]#1",
+        "request:after[service=kafka, kind=Produce, batch=1]#1",
+    ]
+
+
 def test_the_last_batch_has_none_that_its_request_could_be_late_for() -> None:
     (text, *_) = [one.text for one in slow(batch(1, "EXEC"))]
     assert text == "request:before[service=redis, kind=EXEC, batch=1]#1 -> delay(16s)"
