@@ -23,8 +23,7 @@ from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
-from .sink_processes import SinkProcesses
-from .sinks import Sink, brokers_wanted, check_release, find_sink, release_wanted, shape
+from .sinks import Sink, SinkProcess, brokers_wanted, check_release, find_sink, release_wanted
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
@@ -244,7 +243,6 @@ class Session:
         self._lock = threading.Lock()
         self._environment: Environment | None = None
         self._rendezvous: Rendezvous | None = None
-        self._processes = SinkProcesses(self._options.sink_deadline)
         self._sinks: dict[Path, Sink] = {}
         self._fetched: dict[Path, list[str]] = {}
         self._checked: set[tuple[Job, Path, Workload]] = set()
@@ -272,7 +270,6 @@ class Session:
             if self._environment is None:
                 self._environment = open_environment(self._options)
                 self._stack.callback(self._environment.close)
-                self._stack.callback(self._processes.close)
             return self._environment
 
     def _serving(self) -> Rendezvous:
@@ -298,10 +295,22 @@ class Session:
         request = as_set(request, plan)
         check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
         directory = new_run_directory(self._options.runs, request.directory)
-        sink = self._load(path, directory / LOGS)
+        with self._process(path, directory / LOGS) as process:
+            spec = self._spec(request, job, plan, resolved, self._load(path, process))
+            with self._turn:
+                result = run_trial(spec, self.environment, process, directory, self._serving())
+                write_trial(result)
+        return result
+
+    def _process(self, path: Path, logs: Path) -> SinkProcess:
+        """A new one for each trial: what a sink keeps in its modules, such as a connection, is of that trial alone."""
+        return SinkProcess(path, self.environment, logs / f"sink-{path.stem}.log", self._options.sink_deadline)
+
+    def _spec(self, request: Request, job: Job, plan: Plan, resolved: ResolvedPlan, sink: Sink) -> TrialSpec:
+        """What the trial needs is started by then. Raises SinkError, UsageError, Unavailable."""
         self._check(job, sink, request.workload)
         self.environment.provide({"kafka"} | services_of(sink.services))
-        spec = TrialSpec(
+        return TrialSpec(
             sink=sink,
             job=job,
             plan=plan,
@@ -320,17 +329,11 @@ class Session:
             keep=request.keep,
             own_services=request.own_services,
         )
-        with self._turn, self._processes.borrow(sink.path, self.environment, directory / LOGS) as process:
-            result = run_trial(spec, self.environment, process, directory, self._serving())
-            write_trial(result)
-        return result
 
-    def _load(self, path: Path, logs: Path) -> Sink:
+    def _load(self, path: Path, process: SinkProcess) -> Sink:
         """Load a sink; cached. Raises SinkError."""
         if path not in self._sinks:
-            shape(path)
-            with self._processes.borrow(path, self.environment, logs) as process:
-                self._sinks[path] = process.describe()
+            self._sinks[path] = process.describe()
         return self._sinks[path]
 
     def _jars(self, sink: Sink) -> list[str]:

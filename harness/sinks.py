@@ -190,18 +190,28 @@ class SinkProcess:
         """The rows that a reader sees, as JSON values (see ``plain`` in sink_host.py). Raises SinkError.
 
         A ``deadline`` (seconds) may be shorter than the process's own; one that is over ends the process: SinkHangs.
+        If it fails in a process that ran before, it is called once more in a new one, as whoever runs an application
+        that reads starts it again: what a process kept, such as a lost connection, says nothing of the target.
         """
-        rows: list[dict[str, Any]] = self._ask("read", target, "in read", deadline)
-        return rows
+        ran_before = self._running is not None
+        try:
+            return self._rows(target, deadline)
+        except SinkError as error:
+            if isinstance(error, SinkHangs) or not ran_before:
+                raise
+        self.close()
+        return self._rows(target, deadline)
 
     def close(self) -> None:
-        """End the process; the next call starts another one."""
+        """End the process; the next call starts another one. A log in which nothing was said is removed."""
         with suppress(OSError):
             if self._connection is not None:
                 self._connection.close()
         if self._running is not None:
             self._running.kill()
         self._running = self._connection = self._stream = None
+        if self._log.exists() and not self._log.stat().st_size:
+            self._log.unlink()
 
     def __enter__(self) -> SinkProcess:
         return self
@@ -210,6 +220,10 @@ class SinkProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _rows(self, target: Mapping[str, Any], deadline: float | None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._ask("read", target, "in read", deadline)
+        return rows
 
     def _ask(self, call: str, target: Mapping[str, Any] | None, when: str, deadline: float | None = None) -> Any:
         with self._lock:

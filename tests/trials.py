@@ -56,16 +56,15 @@ def raises_on_replay() -> str:
 _KEEPS_ITS_CONNECTION = """
 
 import contextlib
-import functools
 
-@functools.cache
-def pooled(address):
-    return psycopg.connect(address, row_factory=dict_row, {more})
+KEPT = []
 
 @contextlib.contextmanager
 def connected(address, row_factory=None):
-    with pooled(address).transaction():
-        yield pooled(address)
+    if not KEPT:
+        KEPT.append(psycopg.connect(address, row_factory=dict_row, {more}))
+    with KEPT[0].transaction():
+        yield KEPT[0]
 """
 
 

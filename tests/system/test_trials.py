@@ -113,6 +113,20 @@ def test_a_connection_that_prepare_and_read_keep_open_is_not_the_jobs(trial: Run
     assert landed(result)
 
 
+@pytest.mark.long
+def test_a_connection_that_read_keeps_is_lost_with_the_server_or_the_trial_and_made_anew(
+    trial: Run, tmp_path: Path
+) -> None:
+    sink = tmp_path / "pooled_ledger.py"
+    sink.write_text(keeps_its_connection(""))
+    for part in ("driver", "postgres"):
+        result = trial(sink, f"sink.write:after[batch=1] -> kill({part})")
+        assert result.verdict.outcome == "pass", described(result)
+        assert landed(result)
+        readings = [event for event in result.journal if event["event"] == "reading"]
+        assert {reading["error"] for reading in readings} == {None}
+
+
 def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path) -> None:
     sink = tmp_path / "raises_on_replay.py"
     sink.write_text(raises_on_replay())

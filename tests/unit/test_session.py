@@ -1,89 +1,85 @@
-"""Where the output of a sink's own process is kept; the process, the trial and its environment are made up."""
+"""The process of a sink's own functions in the trials of a session; the process, the trials and their environment are
+made up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from onceproof.assertions import Guarantee
 from onceproof.harness import session as module
-from onceproof.harness import sink_processes
 from onceproof.harness.errors import SinkError
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import Sink, shape
 
+SINK = "postgres_upsert"
+
+made: list[SinkProcess] = []
+
 
 class SinkProcess:
-    """Says nothing but what it is told to."""
+    """Notes what is done with it."""
 
     def __init__(self, path: Path, environment: object, log: Path, deadline: float) -> None:
         self.path, self.log = path, log
-        log.touch()
+        self.calls: list[str] = []
+        made.append(self)
 
-    def close(self) -> None: ...
+    def __enter__(self) -> SinkProcess:
+        return self
 
-    def say(self, text: str) -> None:
-        with self.log.open("a") as log:
-            log.write(text)
+    def __exit__(self, *error: object) -> None:
+        self.calls.append("end")
 
     def describe(self) -> Sink:
+        self.calls.append("describe")
         return Sink(self.path, Guarantee.EXACTLY_ONCE, (), frozenset({"write_batch", "read"}), shape(self.path))
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Trials of one session, in which the sink's process does as it is told."""
+    """Trials of one session; each calls ``read`` of its process, or raises what it is told to."""
 
     session: Session
     directory: Path
     patch: pytest.MonkeyPatch
 
-    def run(self, name: str, says: Callable[[SinkProcess], None] = lambda process: None) -> None:
-        self.patch.setattr(module, "run_trial", lambda spec, environment, process, *more: says(process))
-        self.session.trial(Request("postgres_upsert", directory=self.directory / name))
+    def run(self, name: str, error: Exception | None = None) -> None:
+        def read(spec: object, environment: object, process: SinkProcess, *more: Any) -> None:
+            process.calls.append("read")
+            if error is not None:
+                raise error
 
-    def kept(self) -> dict[str, str]:
-        """What sinks have said, by run directory."""
-        return {path.parent.parent.name: path.read_text() for path in self.directory.rglob("sink-postgres_upsert.log")}
+        self.patch.setattr(module, "run_trial", read)
+        self.session.trial(Request(SINK, directory=self.directory / name))
 
 
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Trials]:
-    """The directory of --runs cannot be had: each trial has a directory of its own."""
     environment = SimpleNamespace(own_host=lambda: "127.0.0.1", provide=lambda services: None, close=lambda: None)
     monkeypatch.setattr(module, "open_environment", lambda options: environment)
-    monkeypatch.setattr(sink_processes, "SinkProcess", SinkProcess)
+    monkeypatch.setattr(module, "SinkProcess", SinkProcess)
     monkeypatch.setattr(module, "write_trial", lambda result: None)
     monkeypatch.setattr(module, "check_job", lambda job, workload, sink: None)
-    (tmp_path / "file").touch()
-    with Session(EnvironmentOptions(runs=tmp_path / "file")) as session:
+    made.clear()
+    with Session(EnvironmentOptions(runs=tmp_path / "runs")) as session:
         yield Trials(session, tmp_path, monkeypatch)
 
 
-def test_each_run_directory_has_what_its_sink_said(trials: Trials) -> None:
-    trials.run("first", lambda process: process.say("prepare\n"))
+def test_each_trial_has_a_process_of_its_own_that_ends_with_it(trials: Trials) -> None:
+    trials.run("first")
     trials.run("second")
-    trials.run("third", lambda process: process.say("cleanup\n"))
-    trials.session.close()
-    assert trials.kept() == {"first": "prepare\ncleanup\n", "third": "cleanup\n"}
+    assert [process.calls for process in made] == [["describe", "read", "end"], ["read", "end"]]
+    assert [process.log.relative_to(trials.directory) for process in made] == [
+        Path(f"{name}/logs/sink-{SINK}.log") for name in ("first", "second")
+    ]
 
 
-def test_what_a_sink_said_is_kept_where_its_trial_fails(trials: Trials) -> None:
-    def fails(process: SinkProcess) -> None:
-        process.say("no luck\n")
-        raise SinkError("sink postgres_upsert.py failed in read")
-
-    trials.run("first")
+def test_the_process_of_a_trial_that_fails_ends(trials: Trials) -> None:
     with pytest.raises(SinkError):
-        trials.run("second", fails)
-    assert trials.kept()["second"] == "no luck\n"
-
-
-def test_of_a_sink_that_says_nothing_no_log_is_left(trials: Trials) -> None:
-    trials.run("first")
-    assert trials.kept() == {"first": ""}, "it is the process's as long as that lives"
-    trials.session.close()
-    assert trials.kept() == {}
+        trials.run("first", SinkError(f"sink {SINK}.py failed in read"))
+    assert made[0].calls[-1] == "end"

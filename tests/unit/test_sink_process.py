@@ -17,10 +17,11 @@ from onceproof.harness.sinks import SinkProcess
 
 @dataclass
 class Host:
-    """An environment with one process, which connects and then gives ``answers`` to calls; silent when there are none
-    left, without any it hangs up at the first call."""
+    """An environment whose processes connect and then give ``answers`` to calls; silent when there are none left,
+    without any they hang up at the first call."""
 
     answers: list[dict[str, Any]] | None
+    started: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
     python: str = "python"
 
@@ -28,6 +29,7 @@ class Host:
         return "127.0.0.1"
 
     def start_process(self, spec: ProcessSpec) -> Host:
+        self.started += 1
         _, _, host, port, token = spec.arguments
         threading.Thread(target=self._serve, args=(host, int(port), token), daemon=True).start()
         return self
@@ -51,8 +53,8 @@ class Host:
         self.ended.set()
 
 
-def process_of(host: Any, deadline: float = 30.0) -> SinkProcess:
-    return SinkProcess(Path("mine.py"), host, Path("sink.log"), deadline)
+def process_of(host: Any, deadline: float = 30.0, log: Path = Path("sink.log")) -> SinkProcess:
+    return SinkProcess(Path("mine.py"), host, log, deadline)
 
 
 def test_a_call_that_is_not_answered_in_time_hangs_and_ends_the_process() -> None:
@@ -62,6 +64,7 @@ def test_a_call_that_is_not_answered_in_time_hangs_and_ends_the_process() -> Non
         with pytest.raises(SinkHangs, match=r"^sink mine.py hangs in read: no answer within 0.05 s"):
             process.read({}, deadline=0.05)
         assert host.ended.is_set()
+        assert host.started == 1
 
 
 @pytest.mark.parametrize(
@@ -75,3 +78,51 @@ def test_a_call_that_fails_does_not_hang(answers: list[dict[str, Any]] | None, m
     with process_of(Host(answers)) as process, pytest.raises(SinkError, match=message) as raised:
         process.read({})
     assert not isinstance(raised.value, SinkHangs)
+
+
+ROWS = {"result": [{"id": 1}]}
+
+
+def lost(what: str) -> dict[str, Any]:
+    return {"error": f"{what} is lost"}
+
+
+def test_a_read_that_fails_in_a_process_that_ran_before_is_repeated_in_a_new_one() -> None:
+    host = Host([ROWS, lost("its connection"), ROWS])
+    with process_of(host) as process:
+        assert [process.read({}), process.read({})] == [[{"id": 1}]] * 2
+        assert host.started == 2
+
+
+def test_an_error_of_read_that_comes_again_in_a_new_process_remains() -> None:
+    host = Host([ROWS, lost("its connection"), lost("its file"), ROWS])
+    with process_of(host) as process:
+        process.read({})
+        with pytest.raises(SinkError, match="its file is lost"):
+            process.read({})
+        assert host.started == 2
+
+
+def test_a_new_process_is_not_started_for_the_error_of_another_new_one() -> None:
+    host = Host([lost("its file"), ROWS])
+    with process_of(host) as process, pytest.raises(SinkError, match="its file is lost"):
+        process.read({})
+    assert host.started == 1
+
+
+def test_only_read_is_repeated() -> None:
+    host = Host([{"result": None}, lost("its connection"), {"result": None}])
+    with process_of(host) as process:
+        process.call("prepare", {})
+        with pytest.raises(SinkError, match="failed in cleanup: its connection is lost"):
+            process.call("cleanup", {})
+        assert host.started == 1
+
+
+@pytest.mark.parametrize("said", ["", "prepared\n"])
+def test_of_a_process_that_says_nothing_no_log_is_left(tmp_path: Path, said: str) -> None:
+    log = tmp_path / "sink.log"
+    log.write_text(said)
+    with process_of(Host([ROWS]), log=log) as process:
+        process.read({})
+    assert log.exists() == bool(said)
