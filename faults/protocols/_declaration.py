@@ -72,7 +72,7 @@ class Protocol:
     more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
     what answers them; ``asked_again``: those that a service may refuse for the moment, so that clients ask again before
     they go on; ``refusable``: those for which an answer with one of ``errors`` can be made up. ``refusals``: of
-    these the one by which a service says of any of them that it has not been done, where it is stopped before it goes
+    these the ones by which a service says of any of them that it has not been done, where it is stopped before it goes
     out, or that it may not have been, where it has been (after); clients do not try again by themselves. ``patience``:
     seconds for which a client of it waits for an answer, unless it is told otherwise; 0 for as long as it takes."""
 
@@ -83,5 +83,5 @@ class Protocol:
     asked_again: frozenset[str] = frozenset()
     refusable: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
-    refusals: Mapping[str, str] = field(default_factory=dict)
+    refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     patience: float = 0.0

@@ -22,8 +22,11 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 SHOWN = 200
 """Characters of a request that are told."""
-ERRORS = ("TOO_MANY_REQUESTS", "INTERNAL_SERVER_ERROR", "BAD_GATEWAY", "SERVICE_UNAVAILABLE", "GATEWAY_TIMEOUT")
-"""RFC 9110, 15.6, and RFC 6585, 4, by their names in http.HTTPStatus."""
+ERRORS = (
+    "UNAUTHORIZED", "FORBIDDEN", "TOO_MANY_REQUESTS", "INTERNAL_SERVER_ERROR", "BAD_GATEWAY", "SERVICE_UNAVAILABLE",
+    "GATEWAY_TIMEOUT",
+)  # fmt: skip
+"""RFC 9110, 15.5 and 15.6, and RFC 6585, 4, by their names in http.HTTPStatus."""
 LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 LARGEST_HEAD = 1024 * 1024
 """Bytes."""

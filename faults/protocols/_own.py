@@ -39,6 +39,6 @@ OWN = Protocol(
     unanswered=frozenset({KIND}),
     refusable=CHANGING,
     errors=ERRORS,
-    refusals={"before": "SERVICE_UNAVAILABLE", "after": "GATEWAY_TIMEOUT"},
+    refusals={"before": ("SERVICE_UNAVAILABLE", "TOO_MANY_REQUESTS", "FORBIDDEN"), "after": ("GATEWAY_TIMEOUT",)},
 )
 """HTTP/1.1, or any other over TCP."""

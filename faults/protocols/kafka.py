@@ -151,6 +151,6 @@ PROTOCOL = Protocol(
     asked_again=frozenset({"InitProducerId", "AddPartitionsToTxn"}),  # CONCURRENT_TRANSACTIONS
     refusable=tuple(ANSWERS),
     errors=tuple(ERRORS),
-    refusals=dict.fromkeys(("before", "after"), "UNKNOWN_SERVER_ERROR"),
+    refusals=dict.fromkeys(("before", "after"), ("UNKNOWN_SERVER_ERROR",)),
     patience=60.0,  # librdkafka's socket.timeout.ms; the Java client's request.timeout.ms is 30 s
 )

@@ -165,5 +165,5 @@ PROTOCOL = Protocol(
     kinds=("SET", "HSET", "EXEC", "EVALSHA", "FCALL"),
     refusable=FILLING,
     errors=(FULL,),
-    refusals={"before": FULL},
+    refusals={"before": (FULL,)},
 )

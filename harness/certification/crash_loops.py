@@ -1,11 +1,16 @@
-"""A batch whose driver dies several times in a row: sinks that count their tries give it up at some time."""
+"""A batch whose driver dies several times in a row: sinks that count their tries give it up at some time, and those
+that go on where the last driver stopped may lose the place the second time."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from ...faults import format_action
-from .points import KILL, Question, SweepPoint, in_a_row, of_one_task, selector
+from ...faults import Fault, Plan, Point, Value, format_action
+from .effects import Effect, Family, steady
+from .files import FILES, alike
+from .points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
+from .requests import REQUESTS
 from .roles import MIDDLE
 from .steps import shown
 from .trace import Step, executed
@@ -18,7 +23,8 @@ IN_A_ROW = f"{CRASHES} times in a row"
 def crash_loops(question: Question) -> Iterator[SweepPoint]:
     """The middle batch, each time struck where its first task has ended, and before the sink's global commit.
 
-    At both, no replay can come out of the batch by another way: nothing of it is committed as a whole.
+    At both, no replay can come out of the batch by another way: nothing of it is committed as a whole. Where the batch
+    is written in pieces, also behind a third of them, behind another third, and behind all.
     """
     batch = question.roles.get(MIDDLE)
     if batch is None:
@@ -28,3 +34,24 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
         if step in seen.steps:
             plan = in_a_row(of_one_task(selector(step, batch), seen), KILL, CRASHES)
             yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)
+    for family in (REQUESTS, FILES):
+        yield from _in_pieces(question, family, batch)
+
+
+def _in_pieces(question: Question, family: Family, batch: int) -> Iterator[SweepPoint]:
+    """Behind the change with which each piece ends: of those that come several times the one that comes last. Reports
+    are counted over restarts: whoever begins the batch anew comes there again, and so does whoever goes on."""
+    kinds = [_kind(one) for one in steady(question, family, batch) if one.steady and one.answered]
+    counts = Counter(kinds)
+    last = next((kind for kind in reversed(kinds) if counts[kind] >= CRASHES), None)
+    if last is None:
+        return
+    pieces, where = counts[last], {**dict(last), "batch": batch}
+    places = [Point(family.phase, "after", where, pieces * part // CRASHES) for part in range(1, CRASHES)]
+    plan = Plan((*(Fault(place, (KILL,)) for place in places), crash_in(batch)))
+    detail = f"{' '.join(str(value) for _, value in last)}, a third of {pieces} each time"
+    yield SweepPoint(Step(family.phase, "after"), format_action(KILL), MIDDLE, batch, plan, detail)
+
+
+def _kind(effect: Effect) -> tuple[tuple[str, Value], ...]:
+    return tuple((alike(effect) if effect.phase == FILES.phase else effect.where).items())

@@ -4,10 +4,11 @@ way out and on their way back: the connection is cut, or the service says that i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ...faults import Action
-from ...faults.protocols import protocol_of
-from .effects import Effect, Family, numbers, steady, thread_of
+from ...faults.protocols import OWN, PROTOCOLS, protocol_of
+from .effects import Effect, Family, Loss, numbers, steady, thread_of
 from .points import DROP, Question
 from .shapes import shapes_of_kinds
 from .trace import Event
@@ -41,14 +42,18 @@ def _dropped(effect: Effect, edge: str) -> Action | None:
     return DROP
 
 
-def _refused(effect: Effect, edge: str) -> Action | None:
-    """The service says that it has not done it, or that it may not have: not every client raises that as an error."""
+def _refused(number: int, effect: Effect, edge: str) -> Action | None:
+    """The service says that it has not done it, or that it may not have, by an error of those that it has for that: not
+    every client raises that, and some sinks look for some errors only."""
     protocol = protocol_of(str(effect.where["service"]))
-    error = protocol.refusals.get(edge) if effect.where["kind"] in protocol.refusable else None
-    return Action("answer", None, {"error": error}) if error else None
+    errors = protocol.refusals.get(edge, ()) if effect.where["kind"] in protocol.refusable else ()
+    return Action("answer", None, {"error": errors[number]}) if number < len(errors) else None
 
 
-REQUESTS = Family(PHASE, _read, lambda question: (_dropped, _refused), "asked no service for a change")
+MOST = max(len(errors) for one in (*PROTOCOLS.values(), OWN) for errors in one.refusals.values())
+LOSSES: Sequence[Loss] = (_dropped, *(partial(_refused, number) for number in range(MOST)))
+
+REQUESTS = Family(PHASE, _read, lambda question: LOSSES, "asked no service for a change")
 
 
 def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:

@@ -19,8 +19,8 @@ from .trace import Event, Step, reports, runs_of
 KINDS = {"request": ("service", "kind"), "file": ("op",)}
 """Phases of what the job does outside of its processes, and what makes a kind of it."""
 
-LONGEST = 2.0
-"""Seconds for which a change is kept back: by far more than a batch needs that does not wait for it."""
+LONGEST = 20.0
+"""Seconds for which a change is kept back: more than a sink waits that does so for a while only (5, 10, 15)."""
 
 Kind = tuple[str, ...]
 

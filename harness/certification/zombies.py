@@ -1,4 +1,5 @@
 """A driver that stands still until another one has done its batch, and then goes on where it was: who fences it off?
+In one point it comes back a batch later, when what was asked for last is not its own batch any more.
 
 It is struck where it may just have looked whether the batch is known, and has not written it yet: before lines that may
 change something, and rather before those that were seen to. Not at requests, since what is stopped there goes out as
@@ -25,17 +26,26 @@ LONGEST = 30.0
 and so does whoever waits for it."""
 
 
+HANDED_OVER = Step("sink.write", "before")
+
+
 def zombies(question: Question) -> Iterator[SweepPoint]:
-    """In the middle batch: before it is handed over, before the global commit, and at lines that the driver runs."""
+    """In the middle batch: before it is handed over, before the global commit, and at lines that the driver runs. At
+    these in the first one, too: what a sink keeps of a query's batches is not there yet."""
     batch = question.roles.get(MIDDLE)
     if batch is None:
         return
     seen = executed(question.trace, batch)
-    for step in (Step("sink.write", "before"), Step("sink.commit", "before")):
+    for step in (HANDED_OVER, Step("sink.commit", "before")):
         if step in seen.steps:
-            yield _point(shown(step, seen), selector(step, batch), batch)
-    for line in _chosen(question, batch):
-        yield _point(line, line_at(line, batch, 1), batch)
+            yield _point(shown(step, seen), selector(step, batch), MIDDLE, batch, batch)
+    if HANDED_OVER in seen.steps and HANDED_OVER in executed(question.trace, batch + 1).steps:
+        yield _point(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, batch + 1)
+    first = min(question.roles, key=question.roles.__getitem__)
+    for role in dict.fromkeys((first, MIDDLE)):
+        for line in _chosen(question, question.roles[role]):
+            at = question.roles[role]
+            yield _point(line, line_at(line, at, 1), role, at, at)
 
 
 def _chosen(question: Question, batch: int) -> list[Line]:
@@ -69,8 +79,10 @@ def _evenly(lines: Sequence[Line], most: int) -> Sequence[Line]:
     return [lines[round(turn * (len(lines) - 1) / max(1, most - 1))] for turn in range(most)]
 
 
-def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:
-    done = Point("batch.commit", "after", {"batch": batch})
+def _point(here: Step | Line, at: Point, role: str, batch: int, until: int) -> SweepPoint:
+    """``until``: the batch behind which it goes on."""
+    done = Point("batch.commit", "after", {"batch": until})
     pause = Action("pause", "driver", {"longest": LONGEST}, until=done)
     shown = format_action(Action("pause", "driver"))
-    return SweepPoint(here, shown, MIDDLE, batch, Plan((Fault(at, (pause,)),)), detail="taken for dead", alone=True)
+    detail = "taken for dead" if until == batch else "taken for dead, until the next batch"
+    return SweepPoint(here, shown, role, batch, Plan((Fault(at, (pause,)),)), detail, alone=True)

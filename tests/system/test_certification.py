@@ -28,6 +28,10 @@ FOUND = {
     "rewrites_known_batches": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
     "error_taken_for_absent": ("line *:{return connection.execute(KNOWN}", "duplicated"),
     "gives_up_on_conflicts": ("line *:{cursor.execute(RECORD}", "lost"),
+    "knows_the_last_batch_only": ("sink.write:before", "duplicated"),
+    "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
+    "notes_progress_of_the_rest": ("request:after", "duplicated"),
+    "waits_for_ten_seconds": ("request:before", "lost"),
     "retries_a_lost_answer": ("line *:{write(target, batch, rows)}", "duplicated"),
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
     "notes_progress_apart": ("line *:{cursor.execute(NOTE}", "duplicated"),
@@ -64,7 +68,9 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
-OF_ALL_BATCHES = ("ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand")
+OF_ALL_BATCHES = (
+    "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first"
+)  # fmt: skip
 IN_SHORT = ("ledger_by_attempt",)
 
 

@@ -140,6 +140,35 @@ def test_a_driver_is_taken_for_dead_before_lines_that_may_change_something() -> 
     assert all(one.alone and one.text.endswith(end) for one in pauses)
 
 
+def test_a_driver_is_taken_for_dead_in_the_first_batch_too_and_once_until_the_next_one() -> None:
+    trace = [event for batch in range(3) for event in [*batch_of(batch), *lines(batch, (7, 1))]]
+    found = space(trace, code=Code(acts=lambda line: True))
+    pauses = [one.text.split(" -> ") for one in found.points if one.action == "pause(driver)"]
+    assert [(at, action.partition(" until ")[2]) for at, action in pauses] == [
+        ("sink.write:before[batch=1]", "batch.commit:after[batch=1]"),
+        ("sink.write:before[batch=1]", "batch.commit:after[batch=2]"),
+        ("line[s.py:7][batch=0]#1", "batch.commit:after[batch=0]"),
+        ("line[s.py:7][batch=1]#1", "batch.commit:after[batch=1]"),
+    ]
+
+
+def test_a_batch_that_is_written_in_pieces_is_struck_three_times_in_the_middle_of_it() -> None:
+    def pieces(count: int) -> list[str]:
+        asked = [
+            point("request", edge, batch=1, service="postgres", kind=kind, text=kind)
+            for kind in ["INSERT", "INSERT", "COMMIT"] * count
+            for edge in ("before", "after")
+        ]
+        found = space([*batch_of(1), *asked], roles={"middle": 1}).points
+        return [one.text for one in found if "each time" in one.detail]
+
+    at = "request:after[service=postgres, kind=COMMIT, batch=1]"
+    assert pieces(7) == [
+        f"{at}#2 -> kill(driver); {at}#4 -> kill(driver); batch.commit:before[batch=1] -> kill(driver)"
+    ]
+    assert pieces(1) == []
+
+
 def test_of_more_lines_those_that_changed_something_come_first() -> None:
     asked = point("request", "before", batch=1, service="postgres", kind="INSERT", text="INSERT")
     trace = [

@@ -12,7 +12,7 @@ ROLES = {"first": 0, "middle": 1, "last": 2}
 
 def kept(change: str, batch: int) -> str:
     next_one, done = f"sink.write:before[batch={batch + 1}]", f"batch.commit:after[batch={batch}]"
-    return f"{change} -> delay(longest=2s) until {next_one}; {done} -> kill(driver)"
+    return f"{change} -> delay(longest=20s) until {next_one}; {done} -> kill(driver)"
 
 
 def reported(phase: str, **fields: Any) -> dict[str, Any]:
