@@ -18,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
-from ..faults.settings import NUMBERS
+from ..faults.settings import NUMBERS, check_property
 from ..sources import parsed
 from .artifacts.lock import is_coordinates
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
@@ -344,6 +344,11 @@ def _conf(path: Path, value: object) -> Mapping[str, str]:
             f"sink {path.name}: CONF = {value!r} is not a mapping of texts: "
             'write CONF = {"spark.sql.extensions": "org.example.Extension"}'
         )
+    try:
+        for name in value:
+            check_property(name)
+    except ValueError as error:
+        raise SinkError(f"sink {path.name}: CONF: {error}") from error
     return dict(value)
 
 

@@ -145,6 +145,7 @@ def environments() -> list[NamedEnvironment]:
 
 def attach(name: str) -> LocalEnvironment | DockerEnvironment:
     """Use an environment that is up, alone, until it is closed. Raises InUse, or Unavailable if it is not up."""
+    check_up(name)
     environment = _find(name)
     connection = _connect(environment)
     token = _answer(name, connection, "attach", os.getpid())
@@ -445,9 +446,18 @@ def _find(name: str) -> NamedEnvironment:
         if environment.name == name:
             return environment
     remove_leftovers()
+    raise Unavailable(_not_up(name))
+
+
+def check_up(name: str) -> None:
+    """Raises Unavailable where no environment of this name is up that could be attached to."""
+    if all(environment.name != name for environment in environments()):
+        raise Unavailable(_not_up(name), f"'onceproof up --name {name}' starts one")
+
+
+def _not_up(name: str) -> str:
     others = ", ".join(environment.name for environment in environments())
-    seen = f" (up: {others})" if others else ""
-    raise Unavailable(f"no environment called {name} is up{seen}: 'onceproof up --name {name}' starts one")
+    return f"no environment called {name} is up{f' (up: {others})' if others else ''}"
 
 
 def _connect(environment: NamedEnvironment) -> Connection:

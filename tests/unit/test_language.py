@@ -129,8 +129,10 @@ def test_defaults_of_arguments_are_those_declared() -> None:
     [
         ("set brockers = 3", "nothing is called brockers: did you mean brokers?", 5),
         ("set brokers = 4", "brokers is a whole number from 1 to 3, not 4", 15),
-        ("set batches = 0; at(1s) -> kill(driver)", "batches is a whole number from 1 to 100, not 0", 15),
+        ("set batches = 0; at(1s) -> kill(driver)", "batches is a whole number from 1 to 1000, not 0", 15),
         ("set rows = 9; set rows = 9", "rows is set twice", 19),
+        ("set spark.master = yarn", "spark.master is --master's: choose the master there", 20),
+        ("set spark.driver.host = a", "spark.driver.host is the environment's own: leave it out", 25),
         ("set rows", "expected =, but the plan ends", 9),
         ("set broker. = 1", "nothing is called broker.:", 5),
     ],
