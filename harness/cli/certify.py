@@ -55,7 +55,11 @@ class SweepArguments:
     """What to sweep, and how."""
 
     profile: Annotated[
-        Profile, Parameter(help="quick: kill(driver) at each step of the middle batch; full: every line in every batch")
+        Profile,
+        Parameter(
+            help="quick: kill(driver) at each step of the middle batch; demo: the same, the batches taking turns; "
+            "full: besides, every execution of each line in every batch"
+        ),
     ] = "standard"
     points: Annotated[
         str,
@@ -108,11 +112,12 @@ def certify(
 ) -> int:
     """Certify a sink: a fault-free reference trace, a traced replay, then trials with faults at each point of both.
 
-    The driver is killed before and after each step of the commit protocol that the sink has; tasks fail, executors,
-    workers and brokers die where there are any; at each line of the sink's own code, and of the modules that it imports
-    from its directory, the driver is killed, and an error is raised; and what only a replay runs is struck a second
-    time. All that in the first, second, a middle, a quiet and the last batch. The certificate says what was covered and
-    what was left out.
+    In the first, second, a middle, a quiet and the last batch the driver is killed before and after each step of the
+    commit protocol that the sink has, and before each request and change of a file that it makes; tasks fail,
+    executors, workers and brokers die where there are any. At the first and the last execution of each line of the
+    sink's own code, and of the modules that it imports from its directory, the driver is killed, and an error is
+    raised, in one of these batches, which take turns; so do requests and changes of files that fail. What only a replay
+    runs is struck a second time. The certificate says what was covered and what was left out.
 
     Exit code 0: the claim held at every point; 1: it broke; 3: inconclusive.
 
