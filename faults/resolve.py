@@ -86,24 +86,9 @@ class ResolvedPlan:
     unsynced: bool = False
 
     @property
-    def driver_phases(self) -> frozenset[str]:
-        """The names of the phases whose rules the driver's JVM loads."""
-        return frozenset(phase for phase, _ in self.driver_points)
-
-    @property
-    def executor_phases(self) -> frozenset[str]:
-        """The names of the phases whose rules the executors' JVMs load."""
-        return frozenset(phase for phase, _ in self.executor_points)
-
-    @property
     def broker_phases(self) -> frozenset[str]:
         """The names of the phases whose rules the brokers load: if there are any, brokers have to be armed."""
         return frozenset(phase for phase, _ in self.broker_points)
-
-    def phases(self, side: str) -> frozenset[str]:
-        """The names of the phases of one side: ``driver``, ``executor`` or ``broker``. Raises KeyError."""
-        sides = {"driver": self.driver_phases, "executor": self.executor_phases, "broker": self.broker_phases}
-        return sides[side]
 
 
 def resolve(
@@ -285,9 +270,7 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
             f"{EXECUTIONS[shape.execution]} has no {missing}: its phases are {_phases(shape)}", (*path, "phase")
         )
     if not (has_phase(shape, phase) or _in_the_checkpoint(point)):
-        message = (
-            f"{_sink(shape)} has no {phase.name} (only {SINKS[phase.sinks]} have): its phases are {_phases(shape)}"
-        )
+        message = f"{_sink(shape)} has no {phase.name} (for {SINKS[phase.sinks]} only): its phases are {_phases(shape)}"
         raise located.error(message, (*path, "phase"))
     if phase.name == "line" and shape.python_file:
         _check_line(located, shape, point, path)
@@ -341,8 +324,8 @@ def _check_line(located: LocatedPlan, shape: SinkShape, point: Point, path: Path
     line, lines = int(point.where["line"]), shape.modules[files[0]]
     if line not in lines:
         near = listed(map(str, _nearest_lines(line, lines)))
-        instead = f"the nearest that do are {near}" if lines else "none of its lines does"
-        message = f"line {line} of {files[0]} begins no code of a function: {instead}"
+        instead = f"the nearest start at {near}" if lines else "it has none"
+        message = f"no statement inside a function starts at line {line} of {files[0]}: {instead}"
         raise located.error(message, (*path, "where", "line"))
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from ..plans import Value
 from .declarations import Parameter
-from .errors import listed, nearest
+from .errors import closest, listed
 
 LONGEST = 24 * 60 * 60.0
 """The longest duration, in seconds: a day. A mistyped one must not outlast every deadline."""
@@ -83,9 +83,8 @@ def _choice(parameter: Parameter, text: str) -> str:
     if found := _NAMED.fullmatch(text):
         return f"{_named(parameter, found[1].lower(), found[2])}({found[2]})"
     if text.lower() not in parameter.choices:
-        raise ValueError(
-            f"{parameter.name} is {listed(parameter.choices)}, not {text}: {nearest(text, parameter.choices)}"
-        )
+        meant = "".join(f": did you mean {one}?" for one in closest(text, parameter.choices))
+        raise ValueError(f"{parameter.name} is {listed(parameter.choices)}, not {text}{meant}")
     return text.lower()
 
 

@@ -18,6 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
+from ..faults.errors import closest, listed
 from ..faults.settings import NUMBERS, check_property
 from ..sources import parsed
 from .artifacts.lock import is_coordinates
@@ -28,6 +29,9 @@ from .targets import targets
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
 HOST = Path(__file__).resolve().parent / "sink_host.py"
 LONGEST_SETTLE = 600.0
+
+SHOWN = 3
+"""How many sinks an error names."""
 
 TARGET_KEY = "target.key"
 """The KEY of a sink that goes by the key of its job."""
@@ -76,9 +80,13 @@ def find_sink(name: str) -> Path:
         known = {path.stem: path for path in reference_sinks()}
         if name in known:
             return known[name]
-        raise UsageError(
-            f"no sink is called {name!r}: give the path of a sink file (my_sink.py) or one of {', '.join(known)}"
-        )
+        if not path.exists():
+            close = closest(name, known, SHOWN)
+            meant = f"did you mean {listed(close)}? Or " if close else ""
+            raise UsageError(
+                f"no sink is called {name!r}: {meant}give the path of a sink file (my_sink.py); 'onceproof sinks' "
+                "lists ours"
+            )
     if not path.is_file():
         what = "is a directory" if path.is_dir() else "does not exist"
         raise UsageError(f"sink file {name} {what}: give the path of a Python file, see docs/sinks.md")
@@ -90,9 +98,14 @@ def shape(path: Path) -> SinkShape:
     try:
         return shape_of(path)
     except SyntaxError as error:
-        raise SinkError(f"sink file {path}, line {error.lineno}: SyntaxError: {error.msg}") from error
+        raise SinkError(f"sink file {path}{at_line(error)}: SyntaxError: {error.msg}") from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
+
+
+def at_line(error: SyntaxError) -> str:
+    """Where it is in its file: not known of a null byte."""
+    return f", line {error.lineno}" if error.lineno else ""
 
 
 def literals(path: Path) -> dict[str, Any]:

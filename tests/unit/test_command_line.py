@@ -43,6 +43,12 @@ WRONG = [
         ("run", "--sink", "kafka_append", "--fault", "set rows = 100000; at(1s) -> kill(driver)", "--batches", "9"),
         "records: give fewer, for at most 1000000",
     ),
+    (("run", "kafka_apend"), "no sink is called 'kafka_apend': did you mean kafka_append, "),
+    (("run", "no_such"), "no sink is called 'no_such': give the path of a sink file (my_sink.py); 'onceproof sinks' "),
+    (("foo",), "See onceproof --help"),
+    (("bench", "recovery", "--keys", "x"), "See onceproof bench recovery --help"),
+    (("plan", "chek"), "See onceproof plan --help"),
+    (("certify", "kafka_append", "--run-directory", __file__), "test_command_line.py is a file: name a new one with"),
     (("certify", "kafka_append", "--conf", "spark.master=local[8]"), "--conf spark.master is --master's: choose the"),
     (("run", "kafka_append", "--conf", "spark.driver.host=x"), "--conf spark.driver.host is the environment's own"),
     (("run", "kafka_append", "--conf", "=foo"), "--conf '=foo' has no key: write --conf KEY=VALUE"),
@@ -105,6 +111,18 @@ def test_an_environment_that_cannot_be_is_refused_before_a_run_directory_is_made
     monkeypatch.setattr(certify, "new_run_directory", lambda *arguments: pytest.fail("a directory was made"))
     assert execute([command, "kafka_append", "--run-directory", "out", *options]) == code
     assert message in capsys.readouterr().err
+
+
+def test_a_directory_is_no_sink_and_a_null_byte_has_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sinks").mkdir()
+    (tmp_path / "mine.py").write_bytes(b"a\0b")
+    assert (execute(["run", "sinks"]), execute(["certify", "mine.py"])) == (USAGE, USAGE)
+    of_directory, of_byte = capsys.readouterr().err.splitlines()
+    assert "sink file sinks is a directory: give the path of a Python file" in of_directory
+    assert "mine.py: SyntaxError: source code string cannot contain null bytes" in of_byte
 
 
 def test_a_plan_for_several_brokers_is_checked_with_so_many(capsys: pytest.CaptureFixture[str]) -> None:

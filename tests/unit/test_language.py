@@ -243,6 +243,7 @@ ERRORS = [
     ('sink.write:after -> fail(message="\\q")', 34, '"\\q"', "unknown escape"),
     ("sink.write:after -> partition(driver, peer=broker2)", 21, None, "partition needs for: "),
     ("sink.write:after -> partition(driver, peer=brokr2, for=1s)", 44, "brokr2", "did you mean broker2?"),
+    ("at(1s) -> kill(broker, which=broker9)", 30, "broker9", "followers or all, not broker9: did you mean broker3?"),
     ("sink.write:after -> partition(driver, peer=driver, for=1s)", 44, "driver", "peer is broker1, broker2, broker3"),
     ("sink.write:after -> partition(driver, broker2, for=1s)", 39, "broker2", "peer=broker2"),
     ("sink.write:after -> partition(worker, for=1s)", 31, "worker", "Valid: driver, executor, broker"),
