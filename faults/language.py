@@ -169,7 +169,10 @@ class _Reader:
     def moment(self, tree: Tree[Token], path: Path, number: int) -> Moment:
         self.spans[path] = _span(tree)
         word = self.written(tree.children[0])
-        return Moment(number * self.checked(word, lambda: duration(word.text)))
+        seconds = self.checked(word, lambda: duration(word.text))
+        if tree.data == "series" and not seconds:
+            raise self.error(f"every({word.text}) has no time between its faults: write every(5s, times=3)", word.span)
+        return Moment(number * seconds)
 
     def times(self, trigger: Tree[Token]) -> int:
         """How many faults it stands for: a series for several."""

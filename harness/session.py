@@ -21,7 +21,7 @@ from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, check_up, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
-from .jobs import Job, check_job, find_job, shape_with
+from .jobs import Job, check_job, find_job, reference_jobs, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
 from .sink_processes import SinkProcesses
 from .sinks import Sink, brokers_wanted, check_release, find_sink, release_wanted, shape
@@ -114,17 +114,24 @@ def resolve_plan(
     trace: bool = False,
     trigger: str | None = None,
     own_services: Collection[str] = (),
+    batches: int | None = None,
 ) -> tuple[Plan, ResolvedPlan]:
     """Parse a plan and check it against job, sink, trigger, the user's own services and environment; starts nothing.
-    Raises UsageError."""
+    ``batches`` of the input; None where none that a plan names is refused. Raises UsageError."""
     _, master = where(options)
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger, own_services)
-        resolved = resolve(located, shape, master, **_abilities(options), trace=trace)
+        known = batches if _cuts_as_planned(job, shape) else None
+        resolved = resolve(located, shape, master, **_abilities(options), trace=trace, batches=known)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
+
+
+def _cuts_as_planned(job: Job, shape: SinkShape) -> bool:
+    """Whether the job surely has the batches of its input, and no more: one that keeps state has some without rows."""
+    return job.path in reference_jobs() and shape.execution == "micro-batch" and not shape.stateful
 
 
 def as_set(request: Request, plan: Plan) -> Request:

@@ -76,7 +76,13 @@ def run(
     options = with_brokers(with_release(environment.options(), path, told), request.plan, path)
     its = find_job(request.job, request.expect)
     _, resolved = resolve_plan(
-        request.plan, its, path, options, trigger=request.trigger, own_services=request.own_services
+        request.plan,
+        its,
+        path,
+        options,
+        trigger=request.trigger,
+        own_services=request.own_services,
+        batches=request.workload.batches,
     )
     asked = as_set(request, resolved.plan)
     check_execution(request.trigger, resolved.shape, asked.workload.partitions, resolved.master)

@@ -22,7 +22,7 @@ WHOLE = {
 }
 """A whole sink, part by part."""
 
-FAULT = ("--fault", "sink.write:after[batch=999] -> kill(driver)")
+FAULT = ("--fault", "sink.write:after[batch=1]#99 -> kill(driver)")
 SMALL = ("--batches", "2", "--rows", "12")
 
 

@@ -43,6 +43,14 @@ WRONG = [
         ("run", "--sink", "kafka_append", "--fault", "set rows = 100000; at(1s) -> kill(driver)", "--batches", "9"),
         "records: give fewer, for at most 1000000",
     ),
+    (
+        ("run", "kafka_append", "--fault", "sink.write:after[batch=5] -> kill(driver)"),
+        "batch 5 is beyond the input: it has batches 0 to 4 (--batches)",
+    ),
+    (
+        ("run", "kafka_append", "--fault", "set batches = 12; sink.write:after[batch=12] -> fail"),
+        "batch 12 is beyond the input: it has batches 0 to 11 (--batches)",
+    ),
     (("run", "kafka_apend"), "no sink is called 'kafka_apend': did you mean kafka_append, "),
     (("run", "no_such"), "no sink is called 'no_such': give the path of a sink file (my_sink.py); 'onceproof sinks' "),
     (("foo",), "See onceproof --help"),
@@ -76,7 +84,7 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
     said = capsys.readouterr().err
     assert message in said
     assert said.startswith("onceproof: ")
-    assert said.count("\n") == 1
+    assert said.count("\n") == (3 if said.startswith("onceproof: plan, line") else 1)
 
 
 OF_THE_ENVIRONMENT = [

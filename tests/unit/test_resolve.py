@@ -43,7 +43,7 @@ def test_a_phase_that_the_sink_cannot_have_is_refused_with_those_it_has() -> Non
     error = refusal("task.commit:before[batch=1] -> kill(driver)", FOREACH)
     assert (error.line, error.column, error.offending) == (1, 1, "task.commit")
     assert error.message == (
-        "postgres_upsert.py has no task.commit (for V2 sinks only): its phases are query.start:before, "
+        "postgres_upsert.py has no task.commit (only for V2 sinks): its phases are query.start:before, "
         "batch.offsets:before, batch.offsets:after, sink.write:before, sink.write:after, task.run:before, "
         "task.run:after, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N]"
     )
@@ -66,7 +66,7 @@ def test_an_unknown_sink_may_have_every_phase() -> None:
 
 
 def test_a_transactional_phase_needs_a_sink_with_kafka_transactions() -> None:
-    assert "(for sinks with Kafka transactions only)" in refusal("txn.prepare:after -> kill(broker)", KAFKA).message
+    assert "(only for sinks with Kafka transactions)" in refusal("txn.prepare:after -> kill(broker)", KAFKA).message
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON).broker_phases == {"txn.prepare"}
 
 
@@ -327,7 +327,7 @@ def test_a_trace_reports_the_lines_of_every_module_of_a_thin_sink() -> None:
 
 def test_a_sink_whose_code_runs_in_no_batch_has_no_lines() -> None:
     error = refusal("line[kafka_append.py:9] -> kill(driver)", KAFKA)
-    assert "(for sinks whose Python code runs in a batch only)" in error.message
+    assert "(only for sinks whose Python code runs in a batch)" in error.message
     assert resolve(parse(""), KAFKA, "local[2]", trace=True).lines == frozenset()
 
 
