@@ -20,8 +20,10 @@ def select(statement: str, **tables: pa.Table) -> pa.Table:
         for name, table in tables.items():
             connection.register(name, table)
         kinds = [parsed.type for parsed in connection.extract_statements(statement)]
+        if len(kinds) != 1:
+            raise duckdb.Error(f"{len(kinds)} statements where one SELECT is needed")
         if kinds != [duckdb.StatementType.SELECT]:
-            raise duckdb.Error(f"{len(kinds)} statements where one SELECT is needed, or none that selects")
+            raise duckdb.Error(f"a statement of the kind {kinds[0].name} where one SELECT is needed")
         return connection.sql(statement).to_arrow_table()
 
 

@@ -31,7 +31,16 @@ from .declarations import ALWAYS_REPORTED, EXECUTIONS, SERVERS, Execution
 from .errors import PlanError
 from .handlers import errors_at
 from .injector import Injector
-from .language import LocatedPlan, format_action, format_fault, format_plan, format_point, parse, parse_located
+from .language import (
+    LocatedPlan,
+    format_action,
+    format_fault,
+    format_plan,
+    format_point,
+    is_empty,
+    parse,
+    parse_located,
+)
 from .library import KnownFailure, NoSuchFailure, known_failure, known_failures
 from .printing import format_place
 from .rendezvous import Rendezvous
@@ -76,6 +85,7 @@ __all__ = [
     "format_plan",
     "format_point",
     "hands_over_updates",
+    "is_empty",
     "keeps_state",
     "known_failure",
     "known_failures",

@@ -70,6 +70,16 @@ def listed(words: Iterable[str], last: str = "or") -> str:
     return f" {last} ".join(([", ".join(words[:-1])] if words[1:] else []) + words[-1:])
 
 
+def closest(word: str, valid: Iterable[str], most: int = 1) -> list[str]:
+    """Those that a word may have been meant to be, the likeliest first.
+
+    >>> closest("sink.Comit", ["sink.write", "sink.commit"])
+    ['sink.commit']
+    """
+    lower = {each.lower(): each for each in valid}
+    return [lower[one] for one in get_close_matches(word.lower(), lower, n=most)]
+
+
 def nearest(word: str, valid: Iterable[str]) -> str:
     """What to say about a word that is not valid: the one it may have been meant to be, and all there are.
 
@@ -77,7 +87,6 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     'did you mean sink.commit? Valid: sink.write, sink.commit'
     """
     valid = list(valid)
-    lower = {each.lower(): each for each in valid}
-    close = get_close_matches(word.lower(), lower, n=1)
-    question = f"did you mean {lower[close[0]]}? " if close else ""
+    close = closest(word, valid)
+    question = f"did you mean {close[0]}? " if close else ""
     return f"{question}{'Valid' if question else 'valid'}: {', '.join(valid)}" if valid else "none is valid here"

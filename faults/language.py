@@ -12,6 +12,7 @@ Whether a certain sink can have them is the matter of :mod:`.resolve`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -36,6 +37,7 @@ __all__ = [
     "format_fault",
     "format_plan",
     "format_point",
+    "is_empty",
     "parse",
     "parse_located",
 ]
@@ -44,10 +46,22 @@ Path = tuple[str | int, ...]
 """Where a part of a plan is: ``(0, "actions", 1, "arguments", "after")``, ``(0, "at", "where", "batch")``."""
 
 
+COMMENT = re.compile(r"(?<!\S)#(?!\d).*")
+"""As the grammar has it."""
+
 TIMES = Parameter("times", "number", "how often", minimum=1)
 """Of ``every(5s, times=3)``, which stands for at(5s), at(10s) and at(15s)."""
 
 MOST_TIMES = 100
+
+
+def is_empty(text: str) -> bool:
+    """Whether a text, which need not be a plan, says nothing: no fault and no setting.
+
+    >>> is_empty("# later\\n;"), is_empty("set rows = 12")
+    (True, False)
+    """
+    return not COMMENT.sub("", text).strip(" \t\r\n;")
 
 
 @dataclass(frozen=True)
@@ -155,7 +169,10 @@ class _Reader:
     def moment(self, tree: Tree[Token], path: Path, number: int) -> Moment:
         self.spans[path] = _span(tree)
         word = self.written(tree.children[0])
-        return Moment(number * self.checked(word, lambda: duration(word.text)))
+        seconds = self.checked(word, lambda: duration(word.text))
+        if tree.data == "series" and not seconds:
+            raise self.error(f"every({word.text}) has no time between its faults: write every(5s, times=3)", word.span)
+        return Moment(number * seconds)
 
     def times(self, trigger: Tree[Token]) -> int:
         """How many faults it stands for: a series for several."""

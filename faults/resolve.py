@@ -48,6 +48,9 @@ SPARK_TARGETS = ("executor", "worker", "node")
 """Targets whose tasks Spark attempts again."""
 
 
+WILDCARDS = "*?["
+"""With one of these a selector's text is a pattern (fnmatch)."""
+
 MODULES_SHOWN = 8
 """How many of a sink's modules an error names."""
 
@@ -86,24 +89,9 @@ class ResolvedPlan:
     unsynced: bool = False
 
     @property
-    def driver_phases(self) -> frozenset[str]:
-        """The names of the phases whose rules the driver's JVM loads."""
-        return frozenset(phase for phase, _ in self.driver_points)
-
-    @property
-    def executor_phases(self) -> frozenset[str]:
-        """The names of the phases whose rules the executors' JVMs load."""
-        return frozenset(phase for phase, _ in self.executor_points)
-
-    @property
     def broker_phases(self) -> frozenset[str]:
         """The names of the phases whose rules the brokers load: if there are any, brokers have to be armed."""
         return frozenset(phase for phase, _ in self.broker_points)
-
-    def phases(self, side: str) -> frozenset[str]:
-        """The names of the phases of one side: ``driver``, ``executor`` or ``broker``. Raises KeyError."""
-        sides = {"driver": self.driver_phases, "executor": self.executor_phases, "broker": self.broker_phases}
-        return sides[side]
 
 
 def resolve(
@@ -115,18 +103,21 @@ def resolve(
     network: bool = False,
     brokers: int = len(BY_NUMBER),
     no_files: str = "",
+    batches: int | None = None,
 ) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
     ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
     lines is reported besides. The environment has so many ``brokers``; ``network``: its machines have a network between
-    them; ``no_files``: why changes of files cannot be stopped, if so. Raises PlanError, at the place in its text:
-    that of a LocatedPlan, else the canonical text.
+    them; ``no_files``: why changes of files cannot be stopped, if so. ``batches`` of the job, unless the plan sets
+    another number; None where it is not known. Raises PlanError, at the place in its text: that of a LocatedPlan, else
+    the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     _check_brokers(located, brokers)
     for point, path in _points(located.plan):
         _check_phase(located, shape, point, path)
+        _check_batch(located, batches, point, path)
         _check_service(located, shape, point, path)
         if no_files and phase_named(point.phase).where == "files":
             raise located.error(f"{point.phase} is not possible here: {no_files}", (*path, "phase"))
@@ -285,12 +276,19 @@ def _check_phase(located: LocatedPlan, shape: SinkShape, point: Point, path: Pat
             f"{EXECUTIONS[shape.execution]} has no {missing}: its phases are {_phases(shape)}", (*path, "phase")
         )
     if not (has_phase(shape, phase) or _in_the_checkpoint(point)):
-        message = (
-            f"{_sink(shape)} has no {phase.name} (only {SINKS[phase.sinks]} have): its phases are {_phases(shape)}"
-        )
+        message = f"{_sink(shape)} has no {phase.name} (only for {SINKS[phase.sinks]}): its phases are {_phases(shape)}"
         raise located.error(message, (*path, "phase"))
     if phase.name == "line" and shape.python_file:
         _check_line(located, shape, point, path)
+
+
+def _check_batch(located: LocatedPlan, batches: int | None, point: Point, path: Path) -> None:
+    if batches is None or "batch" not in point.where:
+        return
+    count = settings_of(located.plan.settings).workload.get("batches", batches)
+    if int(point.where["batch"]) >= count:
+        message = f"batch {point.where['batch']} is beyond the input: it has batches 0 to {count - 1} (--batches)"
+        raise located.error(message, (*path, "where", "batch"))
 
 
 def _in_the_checkpoint(point: Point) -> bool:
@@ -302,6 +300,18 @@ def _check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: P
     if _is_request(point):
         _check_way(located, point.phase, (*path, "phase"))
         _check_used(located, shape, point.where.get("service"), (*path, "where", "service"))
+        _check_kind(located, shape, point, (*path, "where", "kind"))
+
+
+def _check_kind(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
+    kind = str(point.where.get("kind", "*"))
+    services = [str(point.where["service"])] if "service" in point.where else sorted(shape.spoken_to)
+    protocols = [protocol_of(service) for service in services]
+    if set(kind) & set(WILDCARDS) or not protocols or any(protocol.may_have(kind) for protocol in protocols):
+        return
+    close = [one for protocol in protocols for one in protocol.meant_by(kind)]
+    known = f"did you mean {listed(close)}?" if close else f"there are {listed(protocols[0].kinds, 'and')}, say"
+    raise located.error(f"{listed(services)} has no request of the kind {print_value(kind)}: {known}", path)
 
 
 def _check_way(located: LocatedPlan, name: str, path: Path) -> None:
@@ -341,8 +351,8 @@ def _check_line(located: LocatedPlan, shape: SinkShape, point: Point, path: Path
     line, lines = int(point.where["line"]), shape.modules[files[0]]
     if line not in lines:
         near = listed(map(str, _nearest_lines(line, lines)))
-        instead = f"the nearest that do are {near}" if lines else "none of its lines does"
-        message = f"line {line} of {files[0]} begins no code of a function: {instead}"
+        instead = f"the nearest start at {near}" if lines else "it has none"
+        message = f"no statement inside a function starts at line {line} of {files[0]}: {instead}"
         raise located.error(message, (*path, "where", "line"))
 
 

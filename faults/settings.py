@@ -11,13 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NUMBERS = {"brokers": 3, "partitions": 100, "batches": 100, "rows": 100_000, "starts": 100}
+NUMBERS = {"brokers": 3, "partitions": 100, "batches": 1000, "rows": 100_000, "starts": 100}
 """What is a number, of at least 1, and its largest."""
 
 OF_WORKLOAD = ("partitions", "batches", "rows")
 
 SPARK = "spark."
 """Properties of Spark, for the driver."""
+
+OWN = {
+    "spark.master": "is --master's: choose the master there",
+    "spark.driver.host": "is the environment's own: leave it out",
+    "spark.driver.bindAddress": "is the environment's own: leave it out",
+}
+"""Properties of Spark that drivers have from elsewhere, and what to do instead."""
 
 BROKER = "broker."
 """Stands before a property of brokers that can be changed while they run (KIP-226)."""
@@ -49,7 +56,14 @@ def setting_value(name: str, text: str) -> str:
     """The text, if it is a value that it can have. Raises ValueError, one line."""
     if name in NUMBERS and not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= NUMBERS[name]):
         raise ValueError(f"{name} is a whole number from 1 to {NUMBERS[name]}, not {text}")
+    check_property(name)
     return text
+
+
+def check_property(name: str) -> None:
+    """Whether a property of Spark may be set for a trial. Raises ValueError, one line."""
+    if name in OWN:
+        raise ValueError(f"{name} {OWN[name]}")
 
 
 def settings_of(settings: Mapping[str, str]) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import math
 import re
@@ -9,10 +10,14 @@ from decimal import Decimal
 
 from ..plans import Value
 from .declarations import Parameter
-from .errors import listed, nearest
+from .errors import closest, listed
 
 LONGEST = 24 * 60 * 60.0
 """The longest duration, in seconds: a day. A mistyped one must not outlast every deadline."""
+
+BUILTIN_ERRORS = tuple(
+    name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
+)
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
 _FACTORS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60)}
@@ -70,6 +75,13 @@ def _class_name(parameter: Parameter, text: str) -> str:
         raise ValueError(
             f"{parameter.name} takes the dotted name of a class, like psycopg.OperationalError, not {text!r}"
         )
+    elsewhere = [choice for choices in parameter.choices_in.values() for choice in choices]
+    if "." not in text and text not in (*BUILTIN_ERRORS, *elsewhere):
+        meant = "".join(f": did you mean {one}?" for one in closest(text, BUILTIN_ERRORS))
+        raise ValueError(
+            f"{parameter.name} takes the dotted name of a class, like psycopg.OperationalError, or a builtin one, and "
+            f"{text} is none{meant}"
+        )
     return text
 
 
@@ -83,9 +95,8 @@ def _choice(parameter: Parameter, text: str) -> str:
     if found := _NAMED.fullmatch(text):
         return f"{_named(parameter, found[1].lower(), found[2])}({found[2]})"
     if text.lower() not in parameter.choices:
-        raise ValueError(
-            f"{parameter.name} is {listed(parameter.choices)}, not {text}: {nearest(text, parameter.choices)}"
-        )
+        meant = "".join(f": did you mean {one}?" for one in closest(text, parameter.choices))
+        raise ValueError(f"{parameter.name} is {listed(parameter.choices)}, not {text}{meant}")
     return text.lower()
 
 

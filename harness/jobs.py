@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
 from ..faults import SinkShape, hands_over_updates, keeps_state
 from .errors import SinkError, UsageError
-from .sinks import JOBS, TARGET_KEY, Sink, shape
+from .sinks import JOBS, TARGET_KEY, Sink, at_line, shape
 from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"
@@ -192,7 +192,7 @@ def _read_from(job: Job, what: Callable[[Path], bool]) -> bool:
     try:
         return what(job.path)
     except SyntaxError as error:
-        raise UsageError(f"job {job.path}, line {error.lineno}: SyntaxError: {error.msg}") from error
+        raise UsageError(f"job {job.path}{at_line(error)}: SyntaxError: {error.msg}") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"job {job.path} cannot be read: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Which probes fit a release: ``onceproof doctor --probes`` holds every rule against the classes of its jars.
+"""Which probes fit a release: ``onceproof doctor --probes`` checks every rule against the classes of its jars.
 
 Byteman drops a rule that does not fit without a word, and then its phase is never reported. Byteman's own TestScript
 says beforehand which rules it cannot use.

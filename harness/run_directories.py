@@ -29,7 +29,8 @@ def new_run_directory(runs: Path, chosen: Path | None = None) -> Path:
     """
     directory = chosen or runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"run directory {directory} is not empty: name a new one with --run-directory")
+        what = "is not empty" if directory.is_dir() else "is a file"
+        raise UsageError(f"run directory {directory} {what}: name a new one with --run-directory")
     make_writable(directory)
     (directory / LOGS).mkdir(exist_ok=True)
     return directory.resolve()

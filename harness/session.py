@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,17 +13,18 @@ from typing import Any
 
 from ..assertions import Guarantee, Workload
 from ..faults import Plan, PlanError, Rendezvous, ResolvedPlan, SinkShape, parse, parse_located, resolve
-from ..faults.settings import settings_of
+from ..faults.settings import check_property, settings_of
 from .artifacts import Artifacts
 from .artifacts.lock import is_coordinates
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
-from .environments.holder import attach, environments
+from .environments.holder import attach, check_up, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
-from .jobs import Job, check_job, find_job, shape_with
+from .jobs import Job, check_job, find_job, reference_jobs, shape_with
 from .run_directories import LOGS, RUNS, new_run_directory
 from .sinks import Sink, SinkProcess, brokers_wanted, check_release, find_sink, release_wanted
+from .spark import spark_of
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec
@@ -32,6 +33,7 @@ from .triggers import check_execution
 from .watched_files import no_files
 
 DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
+DEFAULT_BROKERS = {"local": 1, "docker": BROKERS}
 
 SETTLED = {
     "env": "--env",
@@ -45,6 +47,9 @@ SETTLED = {
 """What an environment that is up has settled: fields of EnvironmentOptions (and of NamedEnvironment), and the options
 that choose them."""
 
+
+MOST_RECORDS = 1_000_000
+"""Of an input, those of aborted transactions included. So many take a minute to compute, before anything starts."""
 
 OTHER_RELEASE = "give --python an interpreter, or --image an image, that has such a release"
 
@@ -108,24 +113,53 @@ def resolve_plan(
     trace: bool = False,
     trigger: str | None = None,
     own_services: Collection[str] = (),
+    batches: int | None = None,
 ) -> tuple[Plan, ResolvedPlan]:
-    """Parse a plan and hold it against job, sink, trigger, the user's own services and environment; starts nothing.
-    Raises UsageError."""
+    """Parse a plan and check it against job, sink, trigger, the user's own services and environment; starts nothing.
+    ``batches`` of the input; None where none that a plan names is refused. Raises UsageError."""
     _, master = where(options)
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger, own_services)
-        resolved = resolve(located, shape, master, **_abilities(options), trace=trace)
+        known = batches if _cuts_as_planned(job, shape) else None
+        resolved = resolve(located, shape, master, **_abilities(options), trace=trace, batches=known)
     except PlanError as error:
         raise UsageError(str(error)) from error
     return resolved.plan, resolved
 
 
+def _cuts_as_planned(job: Job, shape: SinkShape) -> bool:
+    """Whether the job surely has the batches of its input, and no more: one that keeps state has some without rows."""
+    return job.path in reference_jobs() and shape.execution == "micro-batch" and not shape.stateful
+
+
 def as_set(request: Request, plan: Plan) -> Request:
-    """The request with what the plan sets, which goes before what was asked for."""
+    """The request with what the plan sets, which goes before what was asked for. Raises UsageError for an input that is
+    too large, and for a property of Spark's that is the environment's own."""
     settings = settings_of(plan.settings)
     workload = replace(request.workload, **settings.workload)
+    check_size(workload)
+    check_properties(request.conf)
     return replace(request, workload=workload, conf={**request.conf, **settings.spark})
+
+
+def check_size(workload: Workload) -> None:
+    """Raises UsageError for an input that takes too long to compute."""
+    records = workload.batches * workload.partitions * workload.window
+    if records > MOST_RECORDS:
+        raise UsageError(
+            f"batches {workload.batches} with rows {workload.rows} and partitions {workload.partitions} make an input "
+            f"of {records} records: give fewer, for at most {MOST_RECORDS}"
+        )
+
+
+def check_properties(names: Iterable[str]) -> None:
+    """Raises UsageError for a property of Spark's that the environment has from elsewhere."""
+    try:
+        for name in names:
+            check_property(name)
+    except ValueError as error:
+        raise UsageError(f"--conf {error}") from error
 
 
 def with_brokers(options: EnvironmentOptions, text: str, sink: Path | None = None) -> EnvironmentOptions:
@@ -155,8 +189,26 @@ def refusal(plan: Plan, shape: SinkShape, options: EnvironmentOptions) -> str | 
 def _abilities(options: EnvironmentOptions) -> dict[str, Any]:
     """What :func:`onceproof.faults.resolve` is told of the environment."""
     env, _ = where(options)
-    brokers = attached(options).brokers or (BROKERS if env == "docker" else 1)
-    return {"network": env == "docker", "brokers": brokers, "no_files": no_files()}
+    brokers = attached(options).brokers
+    return {"network": env == "docker", "brokers": _brokers(env, brokers), "no_files": no_files()}
+
+
+def _brokers(env: str, wanted: int | None) -> int:
+    return DEFAULT_BROKERS[env] if wanted is None else wanted
+
+
+def check_environment(options: EnvironmentOptions) -> None:
+    """What can be said of an environment before it is opened, and before there is a run directory.
+
+    Raises UsageError for one that cannot be, Unavailable where none of that name is up, or for an interpreter without
+    Spark.
+    """
+    if options.attach is not None:
+        check_up(options.attach)
+        return
+    own = options_of(options)
+    if isinstance(own, LocalOptions) and own.python != sys.executable:
+        spark_of(own.python)
 
 
 def open_environment(options: EnvironmentOptions) -> Environment:
@@ -209,15 +261,16 @@ def _files(options: EnvironmentOptions) -> tuple[str, ...]:
 def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
     """What is chosen of an environment of one's own. Raises UsageError."""
     env, master = where(options)
-    if env == "local" and (options.image or options.compose_files):
+    if env == "local" and (options.image is not None or options.compose_files):
         raise UsageError("--image and --compose-file choose containers: give --env docker with them")
     for file in options.compose_files:
         if not Path(file).is_file():
             raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
+    brokers = _brokers(env, options.brokers)
     try:
         if env == "docker":
-            return DockerOptions(master, options.lean, options.image, _files(options), options.brokers or BROKERS)
-        return LocalOptions(master=master, brokers=options.brokers or 1, lean=options.lean, python=options.python)
+            return DockerOptions(master, options.lean, options.image, _files(options), brokers)
+        return LocalOptions(master=master, brokers=brokers, lean=options.lean, python=options.python)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
@@ -226,7 +279,7 @@ def where(options: EnvironmentOptions) -> tuple[str, str]:
     """The kind of environment and the Spark master that trials will have. Raises UsageError for an unknown kind."""
     if options.env not in DEFAULT_MASTER:
         raise UsageError(f"--env {options.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
-    return options.env, options.master or DEFAULT_MASTER[options.env]
+    return options.env, DEFAULT_MASTER[options.env] if options.master is None else options.master
 
 
 class Session:

@@ -18,7 +18,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
-from ..faults.settings import NUMBERS
+from ..faults.errors import closest, listed
+from ..faults.settings import NUMBERS, check_property
 from ..faults.statements import bound
 from ..sources import parsed
 from .artifacts.lock import is_coordinates
@@ -32,6 +33,9 @@ LONGEST_SETTLE = 600.0
 
 READ_FROM_TEXT = ("BROKERS", "DURABLE")
 """Constants that are needed before a sink's file is run."""
+
+SHOWN = 3
+"""How many sinks an error names."""
 
 TARGET_KEY = "target.key"
 """The KEY of a sink that goes by the key of its job."""
@@ -80,9 +84,13 @@ def find_sink(name: str) -> Path:
         known = {path.stem: path for path in reference_sinks()}
         if name in known:
             return known[name]
-        raise UsageError(
-            f"no sink is called {name!r}: give the path of a sink file (my_sink.py) or one of {', '.join(known)}"
-        )
+        if not path.exists():
+            close = closest(name, known, SHOWN)
+            meant = f"did you mean {listed(close)}? Or " if close else ""
+            raise UsageError(
+                f"no sink is called {name!r}: {meant}give the path of a sink file (my_sink.py); 'onceproof sinks' "
+                "lists ours"
+            )
     if not path.is_file():
         what = "is a directory" if path.is_dir() else "does not exist"
         raise UsageError(f"sink file {name} {what}: give the path of a Python file, see docs/sinks.md")
@@ -95,13 +103,18 @@ def shape(path: Path) -> SinkShape:
     try:
         found, names, constants = shape_of(path), bound(parsed(path.read_bytes())), literals(path)
     except SyntaxError as error:
-        raise SinkError(f"sink file {path}, line {error.lineno}: SyntaxError: {error.msg}") from error
+        raise SinkError(f"sink file {path}{at_line(error)}: SyntaxError: {error.msg}") from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
     for word in READ_FROM_TEXT:
         if word in names and word not in constants:
             raise SinkError(f"sink {path.name}: {word} is computed: write its value, since it is read from the text")
     return found
+
+
+def at_line(error: SyntaxError) -> str:
+    """Where it is in its file: not known of a null byte."""
+    return f", line {error.lineno}" if error.lineno else ""
 
 
 def literals(path: Path) -> dict[str, Any]:
@@ -365,6 +378,11 @@ def _conf(path: Path, value: object) -> Mapping[str, str]:
             f"sink {path.name}: CONF = {value!r} is not a mapping of texts: "
             'write CONF = {"spark.sql.extensions": "org.example.Extension"}'
         )
+    try:
+        for name in value:
+            check_property(name)
+    except ValueError as error:
+        raise SinkError(f"sink {path.name}: CONF: {error}") from error
     return dict(value)
 
 

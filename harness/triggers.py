@@ -49,8 +49,8 @@ def trigger_of(text: str | None) -> Trigger:
         if trigger.name == name and (not given if trigger.ends_by_itself else INTERVAL.fullmatch(interval)):
             return trigger
     raise UsageError(
-        f"--trigger {text!r} is none that jobs take: it is one of {', '.join(one.written for one in TRIGGERS)}, as in "
-        '--trigger "processingTime=500 milliseconds"'
+        f"--trigger {text!r} is not a trigger: it is one of {', '.join(one.written for one in TRIGGERS)}, where "
+        'INTERVAL is in milliseconds or seconds, as in --trigger "processingTime=500 milliseconds"'
     )
 
 

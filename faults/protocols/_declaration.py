@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
+
+from ..errors import closest
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Conversation(Interface):
 @dataclass(frozen=True)
 class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
-    are found. ``kinds``: examples of its requests, for the documentation. ``unsteady``: kinds of which clients send
+    are found. ``kinds``: examples of its requests, for the documentation; ``every_kind``: all that there are, where
+    that is known; ``in_capitals``: whether they are written so. ``unsteady``: kinds of which clients send
     more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
     what answers them; ``asked_again``: those that a service may refuse for the moment, so that clients ask again before
     they go on; ``refusable``: those for which an answer with one of ``errors`` can be made up. ``refusals``: of
@@ -78,6 +81,8 @@ class Protocol:
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
+    every_kind: Callable[[], Collection[str]] | None = None
+    in_capitals: bool = False
     unsteady: frozenset[str] = frozenset()
     unanswered: frozenset[str] = frozenset()
     asked_again: frozenset[str] = frozenset()
@@ -85,3 +90,13 @@ class Protocol:
     errors: tuple[str, ...] = ()
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     patience: float = 0.0
+
+    def may_have(self, kind: str) -> bool:
+        """Whether there may be a request of this kind."""
+        if self.in_capitals:
+            return kind == kind.upper()
+        return kind in self.kinds or self.every_kind is None or kind in self.every_kind()
+
+    def meant_by(self, kind: str) -> list[str]:
+        """The kinds that one may have been meant to be."""
+        return [kind.upper()] if self.in_capitals else closest(kind, self.every_kind() if self.every_kind else ())

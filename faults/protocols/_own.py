@@ -35,6 +35,7 @@ class _Unknown:
 OWN = Protocol(
     lambda route: _Unknown(),
     kinds=(*CHANGING, KIND),
+    every_kind=lambda: (*CHANGING, KIND),
     unsteady=frozenset({KIND}),
     unanswered=frozenset({KIND}),
     refusable=CHANGING,

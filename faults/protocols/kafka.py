@@ -116,6 +116,10 @@ def _name(key: int) -> str:
         return f"request {key}"
 
 
+def _names() -> list[str]:
+    return [str(one.name) for one in class_of("api_key.ApiKey")]
+
+
 def _decoded(kind: Any, frame: bytes, version: int) -> Any:
     """None for a version that the library does not know."""
     with suppress(ValueError, IndexError, struct.error):
@@ -147,6 +151,7 @@ def _told(kind: str, message: Any) -> dict[str, str | int]:
 PROTOCOL = Protocol(
     _Session,
     kinds=("Produce", "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"),
+    every_kind=_names,
     unsteady=frozenset({"AddPartitionsToTxn", "Produce"}),
     asked_again=frozenset({"InitProducerId", "AddPartitionsToTxn"}),  # CONCURRENT_TRANSACTIONS
     refusable=tuple(ANSWERS),

@@ -191,5 +191,7 @@ def _request(texts: list[str]) -> Request:
 
 
 PROTOCOL = Protocol(
-    lambda route: _Session(), kinds=("INSERT", "COPY", "COMMIT", "PREPARE TRANSACTION", "COMMIT PREPARED")
+    lambda route: _Session(),
+    kinds=("INSERT", "COPY", "COMMIT", "PREPARE TRANSACTION", "COMMIT PREPARED"),
+    in_capitals=True,
 )

@@ -163,6 +163,7 @@ def _beginning(command: bytes) -> list[str]:
 PROTOCOL = Protocol(
     lambda route: _Session(),
     kinds=("SET", "HSET", "EXEC", "EVALSHA", "FCALL"),
+    in_capitals=True,
     refusable=FILLING,
     errors=(FULL,),
     refusals={"before": (FULL,)},

@@ -1,7 +1,8 @@
 """The space of a sweep: step x action x batch role, from the catalogue, the reference trace and a traced replay.
 
-Nothing here knows a phase or an action by name, but for the lines of the sink's own code: a phase of the catalogue says
-by which actions it is swept, and the plan language says which of them a sink and an environment can have.
+No step of the protocol is known here by its name: a phase of the catalogue says by which actions it is swept
+(``sweep``), and the plan language says which of them a sink and an environment can have. What a phase does not say of
+itself has a module of its own.
 """
 
 from __future__ import annotations

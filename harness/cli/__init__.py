@@ -65,7 +65,9 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _command(arguments: Sequence[str]) -> str:
-    return f"{arguments[0]} " if arguments and not arguments[0].startswith("-") else ""
+    """The command that was called, as far as there is one of that name."""
+    names, _, _ = app.parse_commands(arguments)
+    return "".join(f"{name} " for name in names)
 
 
 def _complain(message: str, code: int) -> int:

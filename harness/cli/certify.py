@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Group, Parameter
 
@@ -22,13 +22,27 @@ from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
 from ..releases import with_release
 from ..run_directories import new_run_directory
-from ..session import with_brokers
+from ..session import check_environment, with_brokers
 from ..sinks import find_sink, shape
 from ..triggers import check_sweep
-from .options import COUNT, Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
+from .options import (
+    COUNT,
+    Claim,
+    Directory,
+    EnvironmentArguments,
+    JobOptions,
+    Json,
+    Text,
+    Watch,
+    WorkloadOptions,
+    request_of,
+)
 from .sessions import opened, told
 
 EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
+
+ANEW = ("--parallel", "--fail-fast")
+"""Options that may be chosen anew with ``--resume``: what is swept does not follow from them."""
 
 
 def register(app: App) -> None:
@@ -41,7 +55,11 @@ class SweepArguments:
     """What to sweep, and how."""
 
     profile: Annotated[
-        Profile, Parameter(help="quick: kill(driver) at each step of the middle batch; full: every line in every batch")
+        Profile,
+        Parameter(
+            help="quick: kill(driver) at each step of the middle batch; demo: the same, the batches taking turns; "
+            "full: besides, every execution of each line in every batch"
+        ),
     ] = "standard"
     points: Annotated[
         str,
@@ -60,16 +78,28 @@ class SweepArguments:
     def wanted(self) -> Wanted:
         return Wanted(self.profile, self.points, self.batch, self.pack, self.parallel, self.fail_fast)
 
+    def over(self, settings: Settings) -> Settings:
+        """What a sweep that goes on does, with what of it may be chosen anew."""
+        before = settings.wanted
+        parallel = before.parallel if self.parallel is None else self.parallel
+        return replace(
+            settings, wanted=replace(before, parallel=parallel, fail_fast=self.fail_fast or before.fail_fast)
+        )
+
 
 def certify(
-    sink: Annotated[str | None, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")] = None,
-    /,
+    sink: Annotated[
+        Text | None, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")
+    ] = None,
     *,
     claim: Claim = None,
     watch: Watch = True,
     resume: Annotated[
         Directory | None,
-        Parameter(help="go on with the sweep in this run directory; takes its sink and options from there"),
+        Parameter(
+            help="go on with the sweep in this run directory, with its sink and options, of which --parallel and "
+            "--fail-fast may be chosen anew"
+        ),
     ] = None,
     run_directory: Annotated[
         Directory | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
@@ -82,11 +112,12 @@ def certify(
 ) -> int:
     """Certify a sink: a fault-free reference trace, a traced replay, then trials with faults at each point of both.
 
-    The driver is killed before and after each step of the commit protocol that the sink has; tasks fail, executors,
-    workers and brokers die where there are any; at each line of the sink's own code, and of the modules that it imports
-    from its directory, the driver is killed, and an error is raised; and what only a replay runs is struck a second
-    time. All that in the first, second, a middle, a quiet and the last batch. The certificate says what was covered and
-    what was left out.
+    In the first, second, a middle, a quiet and the last batch the driver is killed before and after each step of the
+    commit protocol that the sink has, and before each request and change of a file that it makes; tasks fail,
+    executors, workers and brokers die where there are any. At the first and the last execution of each line of the
+    sink's own code, and of the modules that it imports from its directory, the driver is killed, and an error is
+    raised, in one of these batches, which take turns; so do requests and changes of files that fail. What only a replay
+    runs is struck a second time. The certificate says what was covered and what was left out.
 
     Exit code 0: the claim held at every point; 1: it broke; 3: inconclusive.
 
@@ -101,16 +132,30 @@ def certify(
     if (sink is None) == (resume is None):
         raise UsageError("certify takes either a sink or --resume DIRECTORY, which knows its sink and options")
     if resume is not None:
-        settings, directory = load_settings(resume), resume.resolve()
+        _refuse_others(claim, watch, run_directory, sweep, environment, workload, job)
+        settings, directory = sweep.over(load_settings(resume)), resume.resolve()
     else:
         path = find_sink(str(sink))
         request = request_of(str(path), claim, watch, environment, workload, job)
+        check_environment(environment.options())
         options = with_brokers(with_release(environment.options(), path, told), "", path)
         settings = Settings(request, options, sweep.wanted())
         _check(settings)
         directory = new_run_directory(environment.runs, run_directory)
         save_settings(settings, directory)
     return _certify(settings, directory, json)
+
+
+def _refuse_others(claim: Claim, watch: bool, run_directory: Path | None, *groups: Any) -> None:
+    """Raises UsageError for options that ``--resume`` does not follow."""
+    given = {"--claim": claim is not None, "--no-watch": not watch, "--run-directory": run_directory is not None}
+    for group in groups:
+        for one in fields(group):
+            given[f"--{one.name.replace('_', '-')}"] = getattr(group, one.name) != one.default
+    if others := [option for option in given if given[option] and option not in ANEW]:
+        raise UsageError(
+            f"--resume goes on with the options of its sweep: leave {', '.join(others)} out, or certify without it"
+        )
 
 
 def _check(settings: Settings) -> None:

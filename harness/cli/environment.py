@@ -50,7 +50,7 @@ def doctor(
     env: Annotated[EnvName, Parameter(help="docker: what that environment needs besides")] = "local",
     python: Annotated[str | None, Parameter(help="the job's Python interpreter")] = None,
     probes: Annotated[
-        bool, Parameter(negative=(), help="hold every probe against the jars of Spark and Kafka, instead (seconds)")
+        bool, Parameter(negative=(), help="check every probe against the jars of Spark and Kafka, instead (seconds)")
     ] = False,
     json: Json = False,
 ) -> int:

@@ -13,10 +13,11 @@ from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from ...assertions import ClaimName, Guarantee, Workload
+from ...faults.settings import NUMBERS
 from ..errors import UsageError
 from ..proxies.own import check_reachable, own_services
 from ..run_directories import RUNS
-from ..session import EnvironmentOptions, Request, attached
+from ..session import EnvironmentOptions, Request, attached, check_properties, check_size
 from ..state_stores import STATE_STORES, StateStoreName
 from ..triggers import check_trigger
 
@@ -38,6 +39,16 @@ def _directory(kind: type, tokens: Sequence[Token]) -> Path:
 
 Directory = Annotated[Path, Parameter(converter=_directory)]
 
+
+def _text(kind: type, tokens: Sequence[Token]) -> str:
+    """An empty text would be nothing at all: a script's variable that is not set."""
+    if not tokens[0].value:
+        raise ValueError("it is empty: leave it out, or give a value.")
+    return tokens[0].value
+
+
+Text = Annotated[str, Parameter(converter=_text)]
+
 Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee instead of the one that the sink claims")]
 
 ENVIRONMENT = Group("Environment")
@@ -45,10 +56,6 @@ INPUT = Group("Workload")
 JOB = Group("Job")
 ABOVE_ZERO = Number(gt=0)
 COUNT = Number(gte=1)
-
-MOST_BATCHES, MOST_PARTITIONS, MOST_ROWS = 1000, 100, 100_000
-MOST_RECORDS = 1_000_000
-"""Of an input, those of aborted transactions included. So many take a minute to compute, before anything starts."""
 
 
 def _shown(default: str) -> Callable[[object], str]:
@@ -66,7 +73,7 @@ class StartArguments:
         Parameter(show_default=_shown("local"), help="local: processes on this machine; docker: docker-compose.yml"),
     ] = None
     master: Annotated[
-        str | None,
+        Text | None,
         Parameter(
             help="Spark master: local[N,M] with M tries of a task, or standalone for a cluster that onceproof starts "
             "[local: local[2,4], docker: standalone]"
@@ -74,14 +81,15 @@ class StartArguments:
     ] = None
     brokers: Annotated[int | None, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
     image: Annotated[
-        str | None, Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)")
+        Text | None,
+        Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)"),
     ] = None
     compose_file: Annotated[
         tuple[str, ...],
         Parameter(negative=(), show_default=False, help="docker: override file for compose; may be repeated"),
     ] = ()
     python: Annotated[
-        str | None,
+        Text | None,
         Parameter(show_default=_shown(sys.executable), help="the job's Python interpreter; it has pyspark"),
     ] = None
     own_settings: Annotated[
@@ -135,7 +143,7 @@ class EnvironmentArguments(StartArguments):
             help="NAME=HOST:PORT of a service of your own, which the sink finds as target.proxy[NAME]; may be repeated",
         ),
     ] = ()
-    attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
+    attach: Annotated[Text | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
     runs: Annotated[Directory, Parameter(help="directory that holds the run directories")] = RUNS
     deadline: Annotated[
         float, Parameter(validator=ABOVE_ZERO, help="seconds without progress after which the job counts as hanging")
@@ -153,14 +161,17 @@ class EnvironmentArguments(StartArguments):
         return attached(asked, self.given())
 
     def properties(self) -> dict[str, str]:
-        """The ``--conf`` options. Raises UsageError for one without a value."""
-        pairs = [item.partition("=") for item in self.conf]
-        for key, sign, _ in pairs:
+        """The ``--conf`` options. Raises UsageError for one without a key or a value, or that is another option's."""
+        for item in self.conf:
+            key, sign, _ = item.partition("=")
             if not sign or not key.strip():
                 raise UsageError(
-                    f"--conf {key!r} has no value: write --conf KEY=VALUE, such as spark.sql.shuffle.partitions=4"
+                    f"--conf {item!r} has no {'key' if sign else 'value'}: write --conf KEY=VALUE, such as "
+                    "spark.sql.shuffle.partitions=4"
                 )
-        return {key.strip(): value for key, _, value in pairs}
+        found = {key.strip(): value for key, _, value in (item.partition("=") for item in self.conf)}
+        check_properties(found)
+        return found
 
     def own_services(self) -> dict[str, str]:
         """The ``--proxy`` options: HOST:PORT by name. Raises UsageError for one that names no service, or where nothing
@@ -185,14 +196,16 @@ class WorkloadOptions:
 
     seed: Annotated[int, Parameter(help="seed of the input; the same seed gives the same records")] = 1
     partitions: Annotated[
-        int, Parameter(validator=Number(gte=1, lte=MOST_PARTITIONS), help="partitions of the source topic")
+        int, Parameter(validator=Number(gte=1, lte=NUMBERS["partitions"]), help="partitions of the source topic")
     ] = 3
     batches: Annotated[
-        int, Parameter(validator=Number(gte=1, lte=MOST_BATCHES), help="batches that the input is cut into")
+        int, Parameter(validator=Number(gte=1, lte=NUMBERS["batches"]), help="batches that the input is cut into")
     ] = 5
     rows: Annotated[
         int,
-        Parameter(validator=Number(gte=1, lte=MOST_ROWS), help="visible rows of batch 1; others have more or fewer"),
+        Parameter(
+            validator=Number(gte=1, lte=NUMBERS["rows"]), help="visible rows of batch 1; others have more or fewer"
+        ),
     ] = 216
 
     def workload(self) -> Workload:
@@ -201,12 +214,7 @@ class WorkloadOptions:
             workload = Workload(seed=self.seed, partitions=self.partitions, batches=self.batches, rows=self.rows)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        records = workload.batches * workload.partitions * workload.window
-        if records > MOST_RECORDS:
-            raise UsageError(
-                f"--batches {self.batches} with --rows {self.rows} and --partitions {self.partitions} make an input of "
-                f"{records} records: give fewer, for at most {MOST_RECORDS}"
-            )
+        check_size(workload)
         return workload
 
 
@@ -216,15 +224,15 @@ class JobOptions:
     """The application under test."""
 
     job: Annotated[
-        str | None,
+        Text | None,
         Parameter(help="a reference job's name, or the file of one that takes the same arguments [passthrough]"),
     ] = None
     expect: Annotated[
-        str | None,
+        Text | None,
         Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
     trigger: Annotated[
-        str | None,
+        Text | None,
         Parameter(
             help="when a batch runs: availableNow, or processingTime, asyncProgress, realTime or continuous with "
             "=INTERVAL (docs/jobs.md) [the job's own: availableNow]"

@@ -1,4 +1,4 @@
-"""``onceproof plan check``: parse plans and hold them against a sink; starts nothing."""
+"""``onceproof plan check``: parse plans and check them against a sink; starts nothing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from ...faults import PlanError, format_plan, parse
+from ...faults import PlanError, format_plan, is_empty, parse
 from ..console.printing import say
 from ..errors import HELD, UsageError
 from ..jobs import find_job
-from ..session import EnvironmentOptions, resolve_plan
+from ..session import EnvironmentOptions, Request, as_set, check_environment, resolve_plan, with_brokers
 from ..sinks import find_sink
-from .options import EnvName, Json
+from .options import EnvName, Json, Text
 from .run import plan_text
 
 
@@ -29,10 +29,10 @@ def check(
     /,
     *,
     file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
-    sink: Annotated[str | None, Parameter(help="hold the plan against this sink too")] = None,
-    job: Annotated[str | None, Parameter(help="with --sink: the job that writes to it, a name or a path")] = None,
+    sink: Annotated[Text | None, Parameter(help="check the plan against this sink too")] = None,
+    job: Annotated[Text | None, Parameter(help="with --sink: the job that writes to it, a name or a path")] = None,
     env: Annotated[EnvName, Parameter(help="the environment that it is meant for")] = "local",
-    master: Annotated[str | None, Parameter(help="the Spark master that it is meant for")] = None,
+    master: Annotated[Text | None, Parameter(help="the Spark master that it is meant for")] = None,
     json: Json = False,
 ) -> int:
     """Check a plan: its form, and with --sink whether that sink has its phases. Nothing is started.
@@ -47,13 +47,20 @@ def check(
     """
     if (text is None) == (file is None):
         raise UsageError("plan check takes either a plan's text or --file FILE")
+    if text is not None and is_empty(text):
+        raise UsageError("the plan is empty: write a fault, such as 'sink.write:after[batch=1] -> kill(driver)'")
     source = plan_text((text,) if text is not None else (), file)
+    options = EnvironmentOptions(env=env, master=master)
+    check_environment(options)
+    its = find_job(job)
     try:
         plan = parse(source)
     except PlanError as error:
         raise UsageError(str(error)) from error
+    as_set(Request(str(sink)), plan)
     if sink is not None:
-        resolve_plan(source, find_job(job), find_sink(sink), EnvironmentOptions(env=env, master=master))
+        path = find_sink(sink)
+        resolve_plan(source, its, path, with_brokers(options, source, path))
     canonical = format_plan(plan)
     say(json_module.dumps({"plan": canonical, "faults": len(plan.faults)}, ensure_ascii=False) if json else canonical)
     return HELD

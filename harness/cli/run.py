@@ -12,19 +12,19 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ...assertions import Outcome
-from ...faults import NoSuchFailure, known_failure
+from ...faults import NoSuchFailure, is_empty, known_failure
 from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
 from ..jobs import check_job, find_job
 from ..releases import with_release
-from ..session import Request, Session, as_set, resolve_plan, with_brokers
+from ..session import Request, Session, as_set, check_environment, resolve_plan, with_brokers
 from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult
 from ..triggers import check_execution
-from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
+from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Text, Watch, WorkloadOptions, request_of
 from .sessions import opened, told
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
@@ -35,13 +35,13 @@ def register(app: App) -> None:
 
 
 def run(
+    sink: Annotated[Text, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")],
     *,
-    sink: Annotated[str, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")],
     fault: Annotated[
         tuple[str, ...], Parameter(negative=(), show_default=False, help="a fault of the plan; may be repeated")
     ] = (),
     plan: Annotated[
-        str | None, Parameter(help="a file with the plan's text, or the name of a known failure (onceproof plans)")
+        Text | None, Parameter(help="a file with the plan's text, or the name of a known failure (onceproof plans)")
     ] = None,
     claim: Claim = None,
     run_directory: Annotated[Directory | None, Parameter(help="where to keep this run (new or empty)")] = None,
@@ -72,10 +72,17 @@ def run(
         request_of(sink, claim, watch, environment, workload, job), plan=_text_of(fault, plan), directory=run_directory
     )
     path = find_sink(sink)
+    check_environment(environment.options())
     options = with_brokers(with_release(environment.options(), path, told), request.plan, path)
     its = find_job(request.job, request.expect)
     _, resolved = resolve_plan(
-        request.plan, its, path, options, trigger=request.trigger, own_services=request.own_services
+        request.plan,
+        its,
+        path,
+        options,
+        trigger=request.trigger,
+        own_services=request.own_services,
+        batches=request.workload.batches,
     )
     asked = as_set(request, resolved.plan)
     check_execution(request.trigger, resolved.shape, asked.workload.partitions, resolved.master)
@@ -114,6 +121,7 @@ def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
         return plan_text(faults, None)
     if Path(plan).exists() or os.sep in plan or Path(plan).suffix:
         return plan_text(faults, Path(plan))
+    check_faults(faults)
     try:
         return ";\n".join([known_failure(plan).plan, *faults])
     except NoSuchFailure as error:
@@ -122,9 +130,19 @@ def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
 
 def plan_text(faults: tuple[str, ...], file: Path | None) -> str:
     """The plan of ``--fault`` options and a ``--plan`` file together. Raises UsageError."""
+    check_faults(faults)
     if file is None:
         return ";\n".join(faults)
     try:
-        return ";\n".join([file.read_text(encoding="utf-8").strip().rstrip(";"), *faults])
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"plan file {file} cannot be read: {error}") from error
+    if is_empty(text):
+        raise UsageError(f"plan file {file} is empty: write a fault into it, as in docs/plans.md")
+    return ";\n".join([text.strip().rstrip(";"), *faults])
+
+
+def check_faults(faults: tuple[str, ...]) -> None:
+    """Raises UsageError for one that names none, such as a script's variable that is not set: the trial would pass."""
+    if any(is_empty(fault) for fault in faults):
+        raise UsageError("--fault is empty: leave it out for a trial without faults")

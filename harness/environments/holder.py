@@ -145,7 +145,7 @@ def environments() -> list[NamedEnvironment]:
 
 def attach(name: str) -> LocalEnvironment | DockerEnvironment:
     """Use an environment that is up, alone, until it is closed. Raises InUse, or Unavailable if it is not up."""
-    environment = _find(name)
+    environment = check_up(name)
     connection = _connect(environment)
     token = _answer(name, connection, "attach", os.getpid())
     if isinstance(environment.options, DockerOptions):
@@ -440,14 +440,18 @@ def _detach(log: Path) -> None:
     os.dup2(descriptor, 2)
 
 
-def _find(name: str) -> NamedEnvironment:
+def check_up(name: str) -> NamedEnvironment:
+    """The environment of this name, to which one can attach. Raises Unavailable if it is not up."""
+    return _find(name, f"'onceproof up --name {name}' starts one")
+
+
+def _find(name: str, fix: str = "") -> NamedEnvironment:
     for environment in environments():
         if environment.name == name:
             return environment
     remove_leftovers()
     others = ", ".join(environment.name for environment in environments())
-    seen = f" (up: {others})" if others else ""
-    raise Unavailable(f"no environment called {name} is up{seen}: 'onceproof up --name {name}' starts one")
+    raise Unavailable(f"no environment called {name} is up{f' (up: {others})' if others else ''}", fix)
 
 
 def _connect(environment: NamedEnvironment) -> Connection:

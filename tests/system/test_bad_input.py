@@ -22,7 +22,7 @@ WHOLE = {
 }
 """A whole sink, part by part."""
 
-FAULT = ("--fault", "sink.write:after[batch=999] -> kill(driver)")
+FAULT = ("--fault", "sink.write:after[batch=1]#99 -> kill(driver)")
 SMALL = ("--batches", "2", "--rows", "12")
 
 
@@ -106,7 +106,7 @@ def test_a_command_that_is_none_is_named(onceproof: Command) -> None:
 
 
 def test_a_sink_that_is_not_there_is_refused(in_process: InProcess, tmp_path: Path) -> None:
-    refused(in_process("run", "--sink", "no_such"), "'no_such'", "kafka_append")
+    refused(in_process("run", "--sink", "no_such"), "'no_such'", "onceproof sinks")
     refused(in_process("run", "--sink", "no_such.py"), "no_such.py does not exist")
     refused(in_process("run", "--sink", str(tmp_path)), "is a directory")
     refused(in_process("certify", "no_such.py"), "no_such.py does not exist")
@@ -208,8 +208,8 @@ def test_a_run_directory_that_cannot_be_had_is_refused(in_process: InProcess, tm
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "of").write_text("something")
-    for where in ("file", "full"):
-        refused(in_process("run", "--sink", "kafka_append", "--run-directory", where), where, "is not empty")
+    for where, what in (("file", "is a file"), ("full", "is not empty")):
+        refused(in_process("run", "--sink", "kafka_append", "--run-directory", where), where, what)
     for options in (["--run-directory", "file/below"], ["--runs", "file/below"]):
         refused(in_process("run", "--sink", "kafka_append", *options), "file/below", "cannot be written")
 

@@ -12,8 +12,9 @@ import pytest
 from onceproof.harness import pytest_plugin, session
 from onceproof.harness.certification.inputs import inputs_of
 from onceproof.harness.cli import execute, run, sessions
+from onceproof.harness.environments import holder
 from onceproof.harness.environments.holder import NamedEnvironment
-from onceproof.harness.errors import USAGE
+from onceproof.harness.errors import UNAVAILABLE, USAGE
 from onceproof.harness.session import EnvironmentOptions, Request, Session, attached
 
 LOCAL = NamedEnvironment("dev", "local", "1:1", "standalone", 2, False, "2026-01-01T00:00", python="/usr/bin/python3")
@@ -22,7 +23,8 @@ DOCKER = NamedEnvironment("box", "docker", "1:1", "standalone", 3, True, "2026-0
 
 @pytest.fixture(autouse=True)
 def _up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "environments", lambda: [LOCAL, DOCKER])
+    for module in (session, holder):
+        monkeypatch.setattr(module, "environments", lambda: [LOCAL, DOCKER])
 
 
 DIFFERENT = [
@@ -110,6 +112,13 @@ def test_an_override_file_is_the_same_by_any_path(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     options = EnvironmentOptions(attach="box", compose_files=("limits.yml",))
     assert attached(options, {"compose_files"}).compose_files == (str(file),)
+
+
+def test_one_that_is_not_up_is_named_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["down", "--name", "nope"]) == UNAVAILABLE
+    assert execute(["run", "kafka_append", "--attach", "nope"]) == UNAVAILABLE
+    absent = "onceproof: no environment called nope is up (up: dev, box)"
+    assert capsys.readouterr().err == f"{absent}\n{absent}: 'onceproof up --name nope' starts one\n"
 
 
 def test_without_an_environment_of_that_name_the_options_stay_as_they_are() -> None:

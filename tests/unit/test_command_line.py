@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
-from onceproof.harness.cli import execute, lists, run
+from onceproof.harness.cli import certify, execute, lists, run
 from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
 
 COMMANDS = ("setup", "doctor", "up", "down", "phases", "jobs", "sinks", "plan", "run", "certify", "check", "demo")
@@ -26,6 +27,44 @@ WRONG = [
     (("run", "--sink", "kafka_append", "--partitions", "101"), '"101" for --partitions. Must be <= 100'),
     (("certify", "kafka_append", "--rows", "100001"), '"100001" for --rows. Must be <= 100000'),
     (("certify", "kafka_append", "--rows", "0"), '"0" for --rows. Must be >= 1'),
+    (("run", "--sink", "kafka_append", "--fault", ""), "--fault is empty: leave it out for a trial without faults"),
+    (("run", "--sink", "kafka_append", "--plan", "zombie_driver", "--fault", " ;"), "--fault is empty: leave it out"),
+    (("run", "--sink", "kafka_append", "--plan", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
+    (("run", "--sink", "kafka_append", "--plan", ""), "--plan: it is empty: leave it out, or give a value"),
+    (("plan", "check", "# hi"), "the plan is empty: write a fault, such as 'sink.write:after[batch=1] -> kill(dri"),
+    (("plan", "check", "--file", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
+    (("plan", "check", "at(1s) -> kill(driver)", "--master", "yarn"), "--master 'yarn' is unknown: use local[n]"),
+    (("plan", "check", "at(1s) -> kill(driver)", "--job", "nope"), "--job nope does not exist: give the path of a"),
+    (
+        ("plan", "check", "set batches = 1000; set rows = 1000"),
+        "9612000 records: give fewer, for at most 1000000",
+    ),
+    (
+        ("run", "--sink", "kafka_append", "--fault", "set rows = 100000; at(1s) -> kill(driver)", "--batches", "9"),
+        "records: give fewer, for at most 1000000",
+    ),
+    (
+        ("run", "kafka_append", "--fault", "sink.write:after[batch=5] -> kill(driver)"),
+        "batch 5 is beyond the input: it has batches 0 to 4 (--batches)",
+    ),
+    (
+        ("run", "kafka_append", "--fault", "set batches = 12; sink.write:after[batch=12] -> fail"),
+        "batch 12 is beyond the input: it has batches 0 to 11 (--batches)",
+    ),
+    (("run", "kafka_apend"), "no sink is called 'kafka_apend': did you mean kafka_append, "),
+    (("run", "no_such"), "no sink is called 'no_such': give the path of a sink file (my_sink.py); 'onceproof sinks' "),
+    (("foo",), "See onceproof --help"),
+    (("bench", "recovery", "--keys", "x"), "See onceproof bench recovery --help"),
+    (("plan", "chek"), "See onceproof plan --help"),
+    (("certify", "kafka_append", "--run-directory", __file__), "test_command_line.py is a file: name a new one with"),
+    (("certify", "kafka_append", "--conf", "spark.master=local[8]"), "--conf spark.master is --master's: choose the"),
+    (("run", "kafka_append", "--conf", "spark.driver.host=x"), "--conf spark.driver.host is the environment's own"),
+    (("run", "kafka_append", "--conf", "=foo"), "--conf '=foo' has no key: write --conf KEY=VALUE"),
+    (("run", "kafka_append", "--conf", "foo"), "--conf 'foo' has no value: write --conf KEY=VALUE"),
+    (
+        ("certify", "--resume", ".", "--points", "lines", "--no-watch", "--attach", "dev", "--parallel", "2"),
+        "--resume goes on with the options of its sweep: leave --no-watch, --points, --attach out, or certify without",
+    ),
     (
         ("certify", "kafka_append", "--batches", "1000", "--rows", "1000"),
         "9612000 records: give fewer, for at most 1000000",
@@ -45,7 +84,68 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
     said = capsys.readouterr().err
     assert message in said
     assert said.startswith("onceproof: ")
-    assert said.count("\n") == 1
+    assert said.count("\n") == (3 if said.startswith("onceproof: plan, line") else 1)
+
+
+OF_THE_ENVIRONMENT = [
+    (("--brokers", "4"), USAGE, "--brokers 4 is not possible: use 1 to 3"),
+    (("--brokers", "0"), USAGE, "--brokers 0 is not possible: use 1 to 3"),
+    (("--brokers", "0", "--env", "docker"), USAGE, "--brokers 0 is not possible: the docker environment has 3"),
+    (("--master", "yarn"), USAGE, "--master 'yarn' is unknown: use local[n]"),
+    (("--master", "yarn", "--env", "docker"), USAGE, "--master 'yarn' is unknown: use standalone, or local[n]"),
+    (("--master", ""), USAGE, "--master: it is empty: leave it out, or give a value"),
+    (("--image", "mine"), USAGE, "--image and --compose-file choose containers: give --env docker with them"),
+    (("--compose-file", "no.yml", "--env", "docker"), USAGE, "--compose-file no.yml does not exist"),
+    (("--attach", "nope"), UNAVAILABLE, "no environment called nope is up: 'onceproof up --name nope' starts one"),
+    (("--python", "/no/python"), UNAVAILABLE, "the job's interpreter /no/python does not run"),
+]
+
+
+@pytest.mark.parametrize("command", ["run", "certify"])
+@pytest.mark.parametrize(
+    ("options", "code", "message"), OF_THE_ENVIRONMENT, ids=[" ".join(one) for one, _, _ in OF_THE_ENVIRONMENT]
+)
+def test_an_environment_that_cannot_be_is_refused_before_a_run_directory_is_made(
+    command: str,
+    options: tuple[str, ...],
+    code: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "opened", lambda options: pytest.fail("a session was opened"))
+    monkeypatch.setattr(certify, "new_run_directory", lambda *arguments: pytest.fail("a directory was made"))
+    assert execute([command, "kafka_append", "--run-directory", "out", *options]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_directory_is_no_sink_and_a_null_byte_has_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sinks").mkdir()
+    (tmp_path / "mine.py").write_bytes(b"a\0b")
+    assert (execute(["run", "sinks"]), execute(["certify", "mine.py"])) == (USAGE, USAGE)
+    of_directory, of_byte = capsys.readouterr().err.splitlines()
+    assert "sink file sinks is a directory: give the path of a Python file" in of_directory
+    assert "mine.py: SyntaxError: source code string cannot contain null bytes" in of_byte
+
+
+def test_a_plan_for_several_brokers_is_checked_with_so_many(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = "set brokers = 3; sink.write:after[batch=1] -> kill(driver)"
+    assert execute(["plan", "check", plan, "--sink", "kafka_append"]) == HELD
+    assert capsys.readouterr().out.strip() == plan
+
+
+@pytest.mark.parametrize("sink", [("no_such.py",), ("--sink", "no_such.py")])
+@pytest.mark.parametrize("command", ["run", "certify"])
+def test_a_sink_is_named_with_and_without_its_option(
+    command: str, sink: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute([command, *sink]) == USAGE
+    assert "sink file no_such.py does not exist" in capsys.readouterr().err
 
 
 def test_a_bad_plan_is_found_before_the_workload_is_computed(

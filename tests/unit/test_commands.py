@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli import certify, demo, execute, run, sessions
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.errors import BROKE, UNAVAILABLE
@@ -67,6 +68,27 @@ def test_a_verdict_stands_though_the_environment_cannot_be_closed(
     printed = capsys.readouterr()
     assert "run directory: " in printed.out
     assert printed.err.splitlines() == [WARNING]
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_a_sweep_goes_on_with_as_many_trials_side_by_side_as_are_asked_for_now(
+    tmp_path: Path, on_paper: pytest.MonkeyPatch
+) -> None:
+    swept: list[Wanted] = []
+
+    def sweep(session: Session, request: Request, directory: Path, wanted: Wanted, **more: object) -> Certificate:
+        swept.append(wanted)
+        return certificate()
+
+    on_paper.setattr(certify, "run_sweep", sweep)
+    execute(["certify", "kafka_append", "--run-directory", "out", "--profile", "quick", "--parallel", "3"])
+    execute(["certify", "--resume", "out"])
+    execute(["certify", "--resume", "out", "--parallel", "1", "--fail-fast"])
+    assert [(one.profile, one.parallel, one.fail_fast) for one in swept] == [
+        ("quick", 3, False),
+        ("quick", 3, False),
+        ("quick", 1, True),
+    ]
 
 
 def test_an_error_of_the_end_does_not_hide_why_there_is_no_verdict(

@@ -132,7 +132,7 @@ def test_a_trace_watches_files_where_that_is_possible() -> None:
             "file:before -> kill(driver)",
             SinkShape(foreach_batch=True),
             "",
-            "this sink has no file (only sinks that write",
+            "this sink has no file (only for sinks that write",
         ),
         ("file:before[op=move] -> kill(driver)", FILES, "", "op is create, open, rename"),
         ("file:before -> drop", FILES, "", "file stops the process that changes a file, where drop cannot act"),

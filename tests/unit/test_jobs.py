@@ -237,6 +237,11 @@ def test_properties_that_are_no_texts_are_one_clear_line(tmp_path: Path, conf: o
         _conf(tmp_path / "mine.py", conf)
 
 
+def test_a_sink_chooses_no_master(tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match=r"^sink mine\.py: CONF: spark\.master is --master's"):
+        _conf(tmp_path / "mine.py", {"spark.master": "yarn"})
+
+
 def test_properties_of_a_sink_are_taken_as_they_are(tmp_path: Path) -> None:
     assert _conf(tmp_path / "mine.py", {"spark.sql.extensions": "A"}) == {"spark.sql.extensions": "A"}
 

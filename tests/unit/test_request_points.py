@@ -175,6 +175,8 @@ def test_a_sink_without_such_a_service_has_no_cell_of_them() -> None:
 
 POSTGRES = SinkShape(foreach_batch=True, services=frozenset({"postgres"}), python_file="my_sink.py")
 
+API = SinkShape(foreach_batch=True, own_services=frozenset({"api"}))
+
 KAFKA = SinkShape(foreach_batch=True, services=frozenset({"kafka"}), python_file="my_sink.py")
 
 
@@ -230,11 +232,31 @@ def test_a_trace_passes_by_a_proxy() -> None:
         ("sink.write:before -> drop", POSTGRES, "sink.write stops the driver JVM, where drop cannot act"),
         (
             "request:before -> drop", SinkShape(foreach_batch=True, services=frozenset({"directory"})),
-            "this sink has no request (only sinks whose target is a service that a proxy can pass on to have)",
+            "this sink has no request (only for sinks whose target is a service that a proxy can pass on to)",
         ),
+        ("request:after[kind=commit] -> drop", POSTGRES, "no request of the kind commit: did you mean COMMIT?"),
+        ("request:after[kind=Endtxn] -> drop", KAFKA, "no request of the kind Endtxn: did you mean EndTxn?"),
+        (
+            "request:after[service=kafka, kind=Zzzz] -> drop", KAFKA,
+            "kafka has no request of the kind Zzzz: there are Produce, InitProducerId, AddPartitionsToTxn,",
+        ),
+        ("request:after[service=api, kind=post] -> drop", API, "no request of the kind post: did you mean POST?"),
     ],
 )  # fmt: skip
 def test_a_request_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkShape, message: str) -> None:
     with pytest.raises(PlanError) as error:
         resolve(parse(plan), shape, "local[2]", network=True)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("plan", "shape"),
+    [
+        ('request:after[kind="comm*"] -> drop', POSTGRES),
+        ("request:after[kind=MERGE] -> drop", POSTGRES),
+        ("request:after[kind=CreateTopics] -> drop", KAFKA),
+        ("request:before[kind=chunk] -> drop", API),
+    ],
+)
+def test_a_kind_that_there_may_be_is_taken(plan: str, shape: SinkShape) -> None:
+    assert resolve(parse(plan), shape, "local[2]").proxied

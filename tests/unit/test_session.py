@@ -10,10 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from onceproof.assertions import Guarantee
+from onceproof.assertions import Guarantee, Workload
+from onceproof.faults import Plan
 from onceproof.harness import session as module
-from onceproof.harness.errors import SinkError
-from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.errors import SinkError, UsageError
+from onceproof.harness.session import EnvironmentOptions, Request, Session, as_set
 from onceproof.harness.sinks import Sink, shape
 
 SINK = "postgres_upsert"
@@ -68,6 +69,19 @@ def trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Trials]:
     made.clear()
     with Session(EnvironmentOptions(runs=tmp_path / "runs")) as session:
         yield Trials(session, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Request("kafka_append", conf={"spark.master": "yarn"}), "spark.master is --master's"),
+        (Request("kafka_append", workload=Workload(batches=1000, rows=1000)), "9612000 records: give fewer"),
+    ],
+    ids=["master", "size"],
+)
+def test_what_no_trial_can_have_is_refused_however_it_is_asked_for(request_: Request, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        as_set(request_, Plan(()))
 
 
 def test_each_trial_has_a_process_of_its_own_that_ends_with_it(trials: Trials) -> None:

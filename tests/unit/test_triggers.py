@@ -37,11 +37,13 @@ def test_a_job_that_is_told_of_no_trigger_ends_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "once", "processingTime", "processingTime=soon", "availableNow=true", "continuous", "5 seconds"]
+    "text",
+    ["", "once", "realTime=soon", "availableNow=true", "continuous", "5 seconds", "realTime=5 minutes"],
 )
 def test_any_other_is_one_clear_line(text: str) -> None:
-    with pytest.raises(UsageError, match="is none that jobs take: it is one of availableNow, processing") as error:
+    with pytest.raises(UsageError, match="is not a trigger: it is one of availableNow, processing") as error:
         check_trigger(text)
+    assert "INTERVAL is in milliseconds or seconds" in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -128,7 +128,7 @@ def test_every_column_of_the_truth_is_of_one_of_four_types(value: str, kind: pa.
         ("SELEC * FROM input", ("id",), "the expectation is no SQL that DuckDB runs: Parser Error"),
         ("SELECT id FROM inputs", ("id",), "no SQL that DuckDB runs: Catalog Error: Table with name inputs"),
         ("SELECT nothing FROM input", ("id",), 'Referenced column "nothing" not found'),
-        ("CREATE TABLE t (id int)", ("id",), "one SELECT is needed"),
+        ("DROP TABLE input", ("id",), "a statement of the kind DROP where one SELECT is needed"),
         ("", ("id",), "0 statements where one SELECT is needed"),
         ("SELECT * FROM input; SELECT 1", ("id",), "2 statements where one SELECT is needed"),
         ("SELECT key FROM input", ("id",), "no column 'id' to tell its rows apart, but key: select it, or name"),

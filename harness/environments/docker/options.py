@@ -30,9 +30,9 @@ class DockerOptions:
 
     def __post_init__(self) -> None:
         if self.brokers != BROKERS:
-            raise ValueError(f"brokers = {self.brokers} is not possible: the docker environment has {BROKERS}")
+            raise ValueError(f"--brokers {self.brokers} is not possible: the docker environment has {BROKERS}")
         if not MASTER.fullmatch(self.master):
-            raise ValueError(f"master {self.master!r} is not known: use standalone, or local[n]")
+            raise ValueError(f"--master {self.master!r} is unknown: use standalone, or local[n]")
 
     @property
     def standalone(self) -> bool:

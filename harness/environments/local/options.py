@@ -26,10 +26,10 @@ class LocalOptions:
     def __post_init__(self) -> None:
         if not MASTER.fullmatch(self.master):
             raise ValueError(
-                f"master {self.master!r} is not known: use local[n], local[n,m] with m task failures, or standalone"
+                f"--master {self.master!r} is unknown: use local[n], local[n,m] with m tries of a task, or standalone"
             )
         if not 1 <= self.brokers <= MOST_BROKERS:
-            raise ValueError(f"brokers = {self.brokers} is not possible: use 1 to {MOST_BROKERS}")
+            raise ValueError(f"--brokers {self.brokers} is not possible: use 1 to {MOST_BROKERS}")
 
     @property
     def standalone(self) -> bool:
