@@ -16,7 +16,8 @@ SAFE = 0.5
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    return _torn(evidence) + _failed(evidence) + _hidden(evidence) + _slow(evidence) + _cut_anew(evidence)
+    found = (_torn, _failed, _hidden, _slow, _cut_anew, _stayed)
+    return [note for notes_of in found for note in notes_of(evidence)]
 
 
 def _torn(evidence: Evidence) -> list[str]:
@@ -79,6 +80,16 @@ def _cut_anew(evidence: Evidence) -> list[str]:
         f"batch {batch} was run again with other boundaries: its input began at {', then at '.join(found)}"
         for batch, begins in beginnings(evidence.journal).items()
         if len(found := [_partitions(begin) for begin in begins]) > 1
+    ]
+
+
+def _stayed(evidence: Evidence) -> list[str]:
+    """A driver that had nothing left to do did not end by itself."""
+    stayed = [event for event in evidence.journal if event["event"] == "driver.stayed"]
+    return [
+        f"a driver had to be ended: its query had ended with all input committed, and {event['seconds']:g} s later "
+        "(--deadline) its process had not (does it have a thread that is no daemon?)"
+        for event in stayed[:1]
     ]
 
 

@@ -320,9 +320,9 @@ class Injector:
             self._record("injector.error", {"error": error})
 
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
-        """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
-        ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``, ``probe.answered`` and
-        ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection."""
+        """``probe.hello``; ``query.ended``; ``probe.error``: something that a probe could not do as asked;
+        ``probe.raised`` and ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``,
+        ``probe.answered`` and ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection."""
         kept = (
             "role",
             "error",

@@ -120,7 +120,11 @@ def _own_end(stopped: _Stopped, start: int) -> str | None:
     """
     journal = stopped.struck.journal
     for index, event in enumerate(journal):
-        if index >= start and event["event"] == "driver.exited" and event.get("incarnation") == stopped.incarnation:
+        if index < start or event.get("incarnation") != stopped.incarnation:
+            continue
+        if event["event"] == "driver.stayed":
+            return "the driver's query ended afterwards"
+        if event["event"] == "driver.exited":
             replaced = any(one > stopped.incarnation for one in _started(journal[:index]))
             if replaced and not event.get("planned"):
                 return f"the driver that had been replaced ended by itself with code {event.get('code')} afterwards"

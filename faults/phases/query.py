@@ -2,6 +2,8 @@
 
 Query id and run id of every report from the driver are in the name of the stream's thread:
 ``stream execution thread for NAME [id = ..., runId = ...]`` (StreamExecution.prettyIdString); the injector reads them.
+
+query.end is no phase: it tells that a query has ended, well or not (StreamExecution.runStream, at its end).
 """
 
 from __future__ import annotations
@@ -29,8 +31,13 @@ PHASES = (
 
 _START = "runActivatedStream(org.apache.spark.sql.classic.SparkSession)"
 _CONTINUOUS = "org.apache.spark.sql.execution.streaming.continuous.ContinuousExecution"
+_TERMINATED = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryTerminatedEvent"
+_MADE = "<init>(java.util.UUID,java.util.UUID,scala.Option,scala.Option)"
 
-RULES = tuple(
-    Rule("query.start", "before", "driver", Spot(execution, _START, "ENTRY"), fields={}, variant=variant)
-    for execution, variant in (("{runtime}.MicroBatchExecution", ""), (_CONTINUOUS, "continuous"))
+RULES = (
+    *(
+        Rule("query.start", "before", "driver", Spot(execution, _START, "ENTRY"), fields={}, variant=variant)
+        for execution, variant in (("{runtime}.MicroBatchExecution", ""), (_CONTINUOUS, "continuous"))
+    ),
+    Rule("query.end", None, "driver", Spot(_TERMINATED, _MADE, "EXIT"), {"event": '"query.ended"'}),
 )
