@@ -298,7 +298,11 @@ def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
     resolved = spec.resolved
     if side == "executor":
         return [*sorted(resolved.executor_points), *(["task.worker"] if resolved.workers else [])]
-    helping = ["query.end", *(["batch.input"] if resolved.shape.execution == "async progress" else [])]
+    helping = ["query.end"]
+    if resolved.shape.execution == "async progress":
+        helping.append("batch.input")
+    if any("longest" in action.arguments for fault in spec.plan.faults for action in fault.actions):
+        helping.append("query.writer")
     return [*sorted(resolved.driver_points), *helping]
 
 
