@@ -9,6 +9,8 @@ from typing import Any
 from .checkers.torn import torn_batches
 from .journal import beginnings
 from .model import Evidence, Glimpse
+from .successors import kept_out
+from .traces import Struck, Traces
 
 SAFE = 0.5
 """So much of a transaction's timeout may pass until a recovery has committed it."""
@@ -16,7 +18,8 @@ SAFE = 0.5
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    return _torn(evidence) + _failed(evidence) + _hidden(evidence) + _slow(evidence) + _cut_anew(evidence)
+    found = (_torn, _failed, _hidden, _slow, _cut_anew, _kept_out, _stayed)
+    return [note for notes_of in found for note in notes_of(evidence)]
 
 
 def _torn(evidence: Evidence) -> list[str]:
@@ -79,6 +82,28 @@ def _cut_anew(evidence: Evidence) -> list[str]:
         f"batch {batch} was run again with other boundaries: its input began at {', then at '.join(found)}"
         for batch, begins in beginnings(evidence.journal).items()
         if len(found := [_partitions(begin) for begin in begins]) > 1
+    ]
+
+
+def _kept_out(evidence: Evidence) -> list[str]:
+    """Sinks that let one driver in at a time."""
+    traces = (Traces(number, fault, evidence) for number, fault in enumerate(evidence.faults))
+    fired = [Struck(one, action) for one in traces if one.fired for action in one.effective]
+    seconds = {float(struck.action.arguments["longest"]) for struck in fired if kept_out(struck)}
+    return [
+        f"the sink let no other driver in while one stood still for {one:g} s, until that went on: what it does in a "
+        "longer pause is not known"
+        for one in sorted(seconds)
+    ]
+
+
+def _stayed(evidence: Evidence) -> list[str]:
+    """A driver that had nothing left to do did not end by itself."""
+    stayed = [event for event in evidence.journal if event["event"] == "driver.stayed"]
+    return [
+        f"a driver had to be ended: its query had ended with all input committed, and {event['seconds']:g} s later "
+        "(--deadline) its process had not (does it have a thread that is no daemon?)"
+        for event in stayed[:1]
     ]
 
 

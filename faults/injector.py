@@ -339,9 +339,9 @@ class Injector:
             self._record("injector.error", {"error": error})
 
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
-        """``probe.hello``; ``probe.error``: something that a probe could not do as asked; ``probe.raised`` and
-        ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``, ``probe.answered`` and
-        ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection."""
+        """``probe.hello``, ``query.writer``, ``query.ended``; ``probe.error``: something that a probe could not do as
+        asked; ``probe.raised`` and ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``,
+        ``probe.answered`` and ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection."""
         kept = (
             "role",
             "error",
@@ -661,7 +661,7 @@ class Injector:
         if awaited is not None:
             with self._lock:
                 fields = {"fault": step.armed.index, "process": step.process, "detail": detail}
-                self._record("resumed", {**fields, "reached": awaited.reached})
+                self._record("resumed", {**fields, "reached": awaited.reached, "given_up": awaited.given_up})
             if awaited.given_up and step.longest is None:
                 raise InjectionError("resumed without the point that it was to wait for: that was never reported")
         return detail

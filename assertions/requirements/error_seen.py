@@ -25,9 +25,14 @@ def _engine_saw(struck: Struck) -> str | None:
 
     What comes after the batch's end, or after a planned kill, is not of this error.
     """
+    ended = False
     for event in struck.journal[struck.fired_at + 1 :]:
         if event["event"] == "point" and event.get("phase") in ABORTS and event.get("batch") == struck.batch:
             return f"{event['phase']} was called"
+        if event["event"] == "query.ended" and struck.batch is not None:
+            ended = True
+        if event["event"] == "driver.hung" and ended:
+            return "the query ended, though its driver did not"
         if event["event"] == "driver.exited":
             saw = f"the driver ended with code {event.get('code')}: {event.get('error') or 'no exception found'}"
             return None if event.get("planned") or event.get("code") == 0 else saw

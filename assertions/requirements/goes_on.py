@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ..journal import is_at, points
 from ..model import Event
+from ..successors import has_successor, kept_out, taken_over
 from ..traces import Found, Struck
 
 APART = ("executor", "broker", "python-sink")
@@ -16,13 +17,15 @@ APART = ("executor", "broker", "python-sink")
 
 def check(struck: Struck) -> Found:
     """The very process that was stopped reports afterwards; a driver that has nothing more to report ends by itself.
+    Where another one takes its place, that was handed the batch meanwhile, or the sink kept it out.
 
     All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns.
     """
     required, start = "the same process goes on", struck.confirmed_at
     stopped = _Stopped(struck)
-    if struck.action.target == "driver" and "longest" in struck.action.arguments and not _taken_over(struck):
-        return Found(required, None, "no other driver was handed the batch before it went on")
+    if has_successor(struck) and not taken_over(struck) and not kept_out(struck):
+        instead = "no other driver was handed the batch before it went on, or seen to be kept out by the sink"
+        return Found(required, None, instead)
     if answer := _answer(struck, stopped.process):
         return Found(required, answer)
     for _, event in points(struck.journal, start):
@@ -95,19 +98,6 @@ def _answer(struck: Struck, process: str | None) -> str | None:
     return None
 
 
-def _taken_over(struck: Struck) -> bool:
-    """Whether another driver had the batch before the stopped one went on: who wakes up earlier is no zombie."""
-    if struck.batch is None:
-        return True
-    ends = [
-        index
-        for index, event in enumerate(struck.journal)
-        if index > struck.fired_at and event["event"] == "resumed" and event.get("fault") == struck.traces.number
-    ]
-    end = ends[0] if ends else len(struck.journal)
-    return any(one.index < end for one in struck.new_hand_overs(struck.fired_at, struck.batch))
-
-
 def _is_end_of(event: Event, task: Mapping[str, object]) -> bool:
     same = "task" in task and all(event.get(name) == task.get(name) for name in ("process", "task", "attempt"))
     return same and (is_at(event, "task.run", "after") or is_at(event, "task.commit"))
@@ -120,7 +110,11 @@ def _own_end(stopped: _Stopped, start: int) -> str | None:
     """
     journal = stopped.struck.journal
     for index, event in enumerate(journal):
-        if index >= start and event["event"] == "driver.exited" and event.get("incarnation") == stopped.incarnation:
+        if index < start or event.get("incarnation") != stopped.incarnation:
+            continue
+        if event["event"] == "driver.stayed":
+            return "the driver's query ended afterwards"
+        if event["event"] == "driver.exited":
             replaced = any(one > stopped.incarnation for one in _started(journal[:index]))
             if replaced and not event.get("planned"):
                 return f"the driver that had been replaced ended by itself with code {event.get('code')} afterwards"

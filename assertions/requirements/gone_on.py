@@ -31,4 +31,6 @@ def check(struck: Struck) -> Found:
 
 
 def _clean_end(journal: Sequence[Event], start: int) -> bool:
-    return any(event["event"] == "driver.exited" and event.get("code") == 0 for event in journal[start:])
+    """Whether a driver got to its input's end: one that stayed had nothing left to do, and was ended for that."""
+    ends = (event for event in journal[start:] if event["event"] in ("driver.exited", "driver.stayed"))
+    return any(event["event"] == "driver.stayed" or event.get("code") == 0 for event in ends)

@@ -2,6 +2,9 @@
 
 Query id and run id of every report from the driver are in the name of the stream's thread:
 ``stream execution thread for NAME [id = ..., runId = ...]`` (StreamExecution.prettyIdString); the injector reads them.
+
+query.writer and query.end are no phases. One tells that the job asks for the writer of its stream, which the sink's
+attach gets; the other that a query has ended, well or not (StreamExecution.runStream, at its end).
 """
 
 from __future__ import annotations
@@ -29,8 +32,16 @@ PHASES = (
 
 _START = "runActivatedStream(org.apache.spark.sql.classic.SparkSession)"
 _CONTINUOUS = "org.apache.spark.sql.execution.streaming.continuous.ContinuousExecution"
+_WRITER = "org.apache.spark.sql.classic.DataStreamWriter"
+_TERMINATED = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryTerminatedEvent"
+_MADE = "<init>(java.util.UUID,java.util.UUID,scala.Option,scala.Option)"
+_OF_ROWS = "<init>(org.apache.spark.sql.classic.Dataset)"
 
-RULES = tuple(
-    Rule("query.start", "before", "driver", Spot(execution, _START, "ENTRY"), fields={}, variant=variant)
-    for execution, variant in (("{runtime}.MicroBatchExecution", ""), (_CONTINUOUS, "continuous"))
+RULES = (
+    *(
+        Rule("query.start", "before", "driver", Spot(execution, _START, "ENTRY"), fields={}, variant=variant)
+        for execution, variant in (("{runtime}.MicroBatchExecution", ""), (_CONTINUOUS, "continuous"))
+    ),
+    Rule("query.writer", None, "driver", Spot(_WRITER, _OF_ROWS, "EXIT"), {"event": '"query.writer"'}),
+    Rule("query.end", None, "driver", Spot(_TERMINATED, _MADE, "EXIT"), {"event": '"query.ended"'}),
 )

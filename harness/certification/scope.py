@@ -24,6 +24,7 @@ BEYOND = (
     "code that runs between two batches, or after the last one",
     "a write that the sink does not wait for, where neither requests nor files are seen",
     "a driver that is taken for dead while it works on a batch, and never goes on",
+    "one that stands still for more than thirty seconds while the sink lets no other one in",
     "a service that is away for more than forty seconds",
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",

@@ -296,11 +296,14 @@ def _rules(spec: TrialSpec, environment: Environment, injector: ProbePoint, side
 def _points(spec: TrialSpec, side: Side) -> list[str | tuple[str, str | None]]:
     """What the rules of driver or executor have to report; ``task.worker`` says which Python worker serves a task."""
     resolved = spec.resolved
-    points = resolved.driver_points if side == "driver" else resolved.executor_points
-    helping = ["task.worker"] if side == "executor" and resolved.workers else []
-    if side == "driver" and resolved.shape.execution == "async progress":
-        helping = ["batch.input"]
-    return [*sorted(points), *helping]
+    if side == "executor":
+        return [*sorted(resolved.executor_points), *(["task.worker"] if resolved.workers else [])]
+    helping = ["query.end"]
+    if resolved.shape.execution == "async progress":
+        helping.append("batch.input")
+    if any("longest" in action.arguments for fault in spec.plan.faults for action in fault.actions):
+        helping.append("query.writer")
+    return [*sorted(resolved.driver_points), *helping]
 
 
 def _disk(spec: TrialSpec, resources: Resources) -> Disk | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -14,12 +14,19 @@ from ...plans import ActionReference
 BACK = {"broker_registered": "broker.registered", "server_back": "server.back"}
 """The events that fulfil what a kill requires, by its kind."""
 
+BESIDE = frozenset({"request", "file", "line", "call", "jvm"})
+"""Phases that any thread of the job may report at any time, whatever becomes of its query."""
+
+ALONE_SECONDS = 900.0
+"""How long they alone are progress of a batch: a thread that never stops may report them beside one that hangs."""
+
 
 class TrialProgress:
     """Fed with every journal event of a trial of ``plan``; answers from memory."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
         self._faults = plan.faults
+        self._clock = clock
         self._lock = threading.Lock()
         self._committed: set[int] = set()
         self._started: int | None = None
@@ -34,22 +41,39 @@ class TrialProgress:
         self._starting = True
         self._querying = False
         self._committing = False
-        self._moved = time.monotonic()
+        self._writing: set[object] = set()
+        self._ended: set[str] = set()
+        self._moved = self._stepped = clock()
         self.injector: Injector | None = None
         self._arranged: Future[Any] | None = None
 
     def note(self, event: str, fields: Mapping[str, Any]) -> None:
         with self._lock:
-            self._moved = time.monotonic()
+            self._note_movement(event, fields)
             if event == "driver.started":
                 self._starting, self._querying, self._committing = True, False, False
+                self._writing.clear()
             if event == "point":
                 self._note_point(fields)
+            if event == "query.ended":
+                self._ended.add(fields["process"])
+                self._writing.discard(fields["process"])
             if event == "fault.fired":
                 self._fired = True
                 self._consequences += self._self_inflicted(fields)
             self._note_network(event, fields)
             self._note_services(event, fields)
+
+    def _note_movement(self, event: str, fields: Mapping[str, Any]) -> None:
+        """A driver that starts moves with all that is reported, and so does a batch that the sink writes, though not
+        for ever. Otherwise only what is done by the query, the plan or the harness is movement."""
+        now = self._clock()
+        beside = _is_beside(event, fields)
+        if not beside:
+            self._stepped = now
+        at_work = bool(self._writing) or not self._querying
+        if not beside or (at_work and now - self._stepped < ALONE_SECONDS):
+            self._moved = now
 
     def _self_inflicted(self, fired: Mapping[str, Any]) -> bool:
         """Whether a driver may fail by itself after this action."""
@@ -58,9 +82,10 @@ class TrialProgress:
         return action is not None and action.target in action_named(action.name).self_inflicted
 
     def _note_point(self, fields: Mapping[str, Any]) -> None:
-        here = (fields.get("phase"), fields.get("edge"))
+        here, process = (fields.get("phase"), fields.get("edge")), fields.get("process")
         if here == ("query.start", "before"):
             self._querying = True
+            self._ended.discard(str(process))
         elif here == ("batch.commit", "after"):
             self._committed.add(fields["batch"])
             self._committing = True
@@ -68,6 +93,9 @@ class TrialProgress:
             self._started = fields["batch"]
             self._newest = max(fields["batch"], self._newest or 0)
             self._starting = False
+            self._writing.add(process)
+        elif here == ("sink.write", "after"):
+            self._writing.discard(process)
 
     def _note_network(self, event: str, fields: Mapping[str, Any]) -> None:
         """While the plan keeps a machine cut off, connections impaired or a service away, drivers may fail by that
@@ -139,6 +167,11 @@ class TrialProgress:
     def committing(self) -> bool:
         return self._committing
 
+    def ended_queries(self) -> Collection[str]:
+        """The processes of drivers whose query has ended, well or not."""
+        with self._lock:
+            return set(self._ended)
+
     def consequences(self) -> int:
         return self._consequences
 
@@ -151,7 +184,7 @@ class TrialProgress:
         """A job that waits for its input, or for a network or a service that the plan keeps from it, is not idle."""
         if self.busy() or self._kept_away() or self._arranging():
             return 0.0
-        return time.monotonic() - self._moved
+        return self._clock() - self._moved
 
     def wait_for_input(self, arranged: Future[Any]) -> None:
         """The job cannot go on before this is done."""
@@ -168,6 +201,12 @@ class TrialProgress:
         return self.injector is not None and self.injector.holding() > 0
 
     def release(self, reason: str | None = None) -> None:
-        self._moved = time.monotonic()
+        self._moved = self._clock()
         if self.injector is not None:
             self.injector.release_all(reason)
+
+
+def _is_beside(event: str, fields: Mapping[str, Any]) -> bool:
+    """Whether any thread may have brought it about, whatever becomes of the query."""
+    of_any_thread = fields.get("phase") in BESIDE or fields.get("role") == "broker"
+    return event == "probe.hello" or (event == "point" and of_any_thread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -30,7 +30,7 @@ DRAIN = 10.0
 """Seconds that a driver's other processes have to end after its main process did."""
 
 QUIET = 2.0
-"""Seconds without a report after which a job whose input is committed has nothing left to do: a batch without data, if
+"""Seconds without progress after which a job whose input is committed has nothing left to do: a batch without data, if
 there is one, follows the last one at the next trigger."""
 
 POLL = 0.1
@@ -49,7 +49,8 @@ class JobOutcome:
 
 @dataclass
 class Incarnation:
-    """One start of the driver. ``planned`` is set before a fault ends it, ``replaced`` once another one took over.
+    """One start of the driver. ``planned`` is set before a fault ends it, ``replaced`` once another one took over,
+    ``stayed`` before it is ended because it had nothing left to do and did not end by itself.
 
     ``restart_after``: seconds from its planned end to the next start.
     """
@@ -58,6 +59,7 @@ class Incarnation:
     driver: Driver
     planned: bool = False
     replaced: bool = False
+    stayed: bool = False
     code: int | None = None
     restart_after: float = 0.0
 
@@ -82,7 +84,7 @@ class Progress(Protocol):
         """Whether any fault fired."""
 
     def idle_seconds(self) -> float:
-        """Seconds since anything was reported or a planned action was under way."""
+        """Seconds since there was any progress or a planned action was under way."""
 
     def starting(self) -> bool:
         """Whether the driver that was started last has not handed a batch to the sink yet."""
@@ -92,6 +94,9 @@ class Progress(Protocol):
 
     def committing(self) -> bool:
         """Whether the driver that was started last has committed a batch."""
+
+    def ended_queries(self) -> Collection[str]:
+        """The processes of drivers whose query has ended, well or not."""
 
     def busy(self) -> bool:
         """Whether a fault's actions are under way."""
@@ -110,11 +115,12 @@ class Supervisor:
     ``complete`` says whether all input is committed: a driver that ends before that has died, whatever its exit code.
 
     ``stop`` asks a job that does not end by itself to do so; it is called once the input is committed and nothing has
-    been reported for QUIET seconds. Where a query has ``epochs``, which come without an end and whether there is input
+    moved for QUIET seconds. Where a query has ``epochs``, which come without an end and whether there is input
     or not, it is called that long after the newest driver has ended one with all input committed.
 
-    ``deadline`` bounds the seconds in which the job is idle (:class:`.idleness.Idleness`). ``before_restart`` is called
-    after each end of a driver that another one follows, when none runs.
+    ``deadline`` bounds the seconds in which the job is idle (:class:`.idleness.Idleness`). A driver that stays for so
+    long after its query, with all input committed, is ended: the job has finished. ``before_restart`` is called after
+    each end of a driver that another one follows, when none runs.
     """
 
     start: Callable[[int], Driver]
@@ -151,7 +157,7 @@ class Supervisor:
                 self._launch()
                 continue
             newest, pause = self.incarnations[-1], 0.0
-            if newest.code == 0 and self.complete():
+            if (newest.code == 0 or newest.stayed) and self.complete():
                 return JobOutcome(finished=True)
             if not newest.planned:
                 moved = self.progress.committed_batches() > committed
@@ -206,10 +212,13 @@ class Supervisor:
         with self._lock:
             for incarnation in self.incarnations:
                 if not incarnation.ended:
-                    incarnation.planned = True
-                    incarnation.driver.kill()
-                    code = incarnation.driver.wait(REAP)
-                    self._note_exit(incarnation, -signal.SIGKILL if code is None else code)
+                    self._end(incarnation)
+
+    def _end(self, incarnation: Incarnation) -> None:
+        incarnation.planned = True
+        incarnation.driver.kill()
+        code = incarnation.driver.wait(REAP)
+        self._note_exit(incarnation, -signal.SIGKILL if code is None else code)
 
     def stopwatch(self) -> Callable[[], float]:
         """Counts the seconds from now on as they would be on a machine that is free, without those in which a driver
@@ -229,7 +238,7 @@ class Supervisor:
 
     def _ended_in_time(self) -> bool:
         """Wait until no driver runs any more; False when nothing has moved for longer than the deadline."""
-        while self._idle_seconds() <= self.deadline or self._let_go():
+        while self._idle_seconds() <= self.deadline or self._let_go() or self._ended_those_that_stay():
             self._collect()
             with self._lock:
                 running = [incarnation for incarnation in self.incarnations if not incarnation.ended]
@@ -270,6 +279,18 @@ class Supervisor:
         if not self.progress.holding():
             return False
         self.progress.release(f"its hold was let go after {self.deadline:g} s in which nothing moved (--deadline)")
+        return True
+
+    def _ended_those_that_stay(self) -> bool:
+        """Whether drivers were left that had nothing to do any more, with all input committed: they are ended now."""
+        queries = self.progress.ended_queries()
+        staying = [one for one in self.incarnations if not one.ended and any(map(one.driver.holds, queries))]
+        if not staying or not self.complete():
+            return False
+        for incarnation in staying:
+            self.record("driver.stayed", {"incarnation": incarnation.number, "seconds": self.deadline})
+            incarnation.stayed = True
+            self._end(incarnation)
         return True
 
     def _collect(self) -> None:

@@ -340,7 +340,7 @@ DRIVER_SIDE = ("batch.offsets", "sink.write", "sink.commit", "batch.commit")
 
 def test_a_v2_sink_reports_every_phase_in_order_with_its_identity(start: Start, journal: Journal) -> None:
     with Injector(Plan(), None, journal.record) as injector:
-        query, run = start("noop", injector, ALL).finish()
+        query, run = start("noop", injector, (*ALL, "query.end")).finish()
     [begun] = journal.points("query.start")
     assert (begun["query"], begun["run"], begun["edge"]) == (query, run, "before")
     for batch in range(BATCHES):
@@ -372,7 +372,8 @@ def test_a_v2_sink_reports_every_phase_in_order_with_its_identity(start: Start, 
         assert {point.get("row") for point in tasks} == {None, 2, 5}
     for point in journal.points(*DRIVER_SIDE):
         assert (point["query"], point["run"], point["role"]) == (query, run, "driver")
-    assert len({point["process"] for point in journal.points(*ALL)}) == 1
+    assert {point["process"] for point in journal.points(*ALL)} == {begun["process"]}
+    assert journal.events[-1] == ("query.ended", {"role": "driver", "phase": "query.end", "process": begun["process"]})
 
 
 def compile_java(directory: Path) -> None:

@@ -479,6 +479,20 @@ def test_the_longest_time_of_a_pause_is_what_the_jobs_stopwatch_counts(journal: 
     assert acts.done == [("replace", "driver"), ("resume", "driver")]
 
 
+@pytest.mark.parametrize(("longest", "given_up"), [("10ms", False), ("1m", True)])
+def test_a_pause_that_ends_without_its_point_says_whether_it_was_given_up(
+    journal: Journal, acts: Acts, longest: str, given_up: bool
+) -> None:
+    plan = f"sink.write:after -> pause(driver, longest={longest}) until batch.commit:after[batch=1]"
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1)
+        if given_up:
+            injector.release_all()
+        journal.wait_for("fault.confirmed")
+    [resumed] = journal.named("resumed")
+    assert (resumed["reached"], resumed["given_up"]) == (False, given_up)
+
+
 def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journal, acts: Acts) -> None:
     plan = "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1] then delay(1ms)"
     with serving(plan, acts, journal) as injector:

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 from onceproof.faults import parse
-from onceproof.harness.trial.progress import TrialProgress
+from onceproof.harness.trial.progress import ALONE_SECONDS, TrialProgress
 
 LINK = {"target": "driver", "process": "driver:1", "peer": "broker2"}
 
@@ -129,3 +129,55 @@ def test_the_newest_driver_commits_once_it_has_committed_itself() -> None:
     commit = ("point", {"phase": "batch.commit", "edge": "after", "batch": 0})
     assert progress_of(("driver.started", {}), commit).committing()
     assert not progress_of(("driver.started", {}), commit, ("driver.started", {})).committing()
+
+
+STARTED = ("driver.started", {"incarnation": 1})
+QUERY = ("point", {"phase": "query.start", "edge": "before", "process": "local:2"})
+BEGUN = ("point", {"phase": "sink.write", "edge": "before", "batch": 0, "process": "local:2"})
+WRITTEN = ("point", {"phase": "sink.write", "edge": "after", "batch": 0, "process": "local:2"})
+ENDED = ("query.ended", {"process": "local:2"})
+BESIDE = {
+    "a request": ("point", {"phase": "request", "kind": "UPDATE", "process": "local:1"}),
+    "a change of a file": ("point", {"phase": "file", "op": "rename", "process": "local:1"}),
+    "what a broker does": ("point", {"phase": "log.append", "role": "broker", "process": "local:9"}),
+    "a process of Python's": ("probe.hello", {"process": "local:3"}),
+}
+
+
+def still_for(*events: tuple[str, dict[str, object]], then: tuple[str, dict[str, object]]) -> float:
+    """For how long a job has not moved if ``then`` is reported each second for 20 minutes after the events."""
+    now = [0.0]
+    progress = TrialProgress(parse(""), clock=lambda: now[0])
+    for event, fields in events:
+        progress.note(event, fields)
+    for _ in range(1200):
+        now[0] += 1
+        progress.note(*then)
+    return progress.idle_seconds()
+
+
+@pytest.mark.parametrize("then", BESIDE)
+def test_what_a_thread_reports_beside_its_query_is_no_progress(then: str) -> None:
+    """A thread that says each second that it lives would keep a trial for ever."""
+    assert still_for(STARTED, QUERY, then=BESIDE[then]) == 1200
+    assert still_for(STARTED, QUERY, BEGUN, WRITTEN, then=BESIDE[then]) == 1200
+    assert still_for(STARTED, QUERY, BEGUN, ENDED, then=BESIDE[then]) == 1200, "an error ended the query in its batch"
+
+
+@pytest.mark.parametrize("then", BESIDE)
+def test_it_is_progress_of_a_start_or_of_a_batch_but_not_for_ever(then: str) -> None:
+    assert still_for(STARTED, then=BESIDE[then]) == 1200 - ALONE_SECONDS + 1
+    assert still_for(STARTED, QUERY, BEGUN, then=BESIDE[then]) == 1200 - ALONE_SECONDS + 1
+
+
+def test_what_the_query_itself_does_is_always_progress() -> None:
+    assert still_for(STARTED, QUERY, then=WRITTEN) == still_for(STARTED, QUERY, BEGUN, then=WRITTEN) == 0
+
+
+def test_a_query_has_ended_until_its_driver_starts_one_again() -> None:
+    progress = progress_of(STARTED, QUERY, BEGUN)
+    assert set(progress.ended_queries()) == set()
+    progress.note(*ENDED)
+    assert set(progress.ended_queries()) == {"local:2"}
+    progress.note(*QUERY)
+    assert set(progress.ended_queries()) == set()

@@ -167,6 +167,8 @@ def test_after_the_last_commit_the_new_run_ends_cleanly() -> None:
     done = in_batch_1("batch.commit", "after").start(2)
     assert seen(done.exited(2, 1, error="E"), text) is None
     assert seen(done.exited(3, 0), text) == "run r2 (local:2) had nothing left to do and ended cleanly"
+    done.journal[-1] = {"event": "driver.stayed", "incarnation": 3}
+    assert seen(done, text) == "run r2 (local:2) had nothing left to do and ended cleanly", "and it had to be ended"
 
 
 def test_the_run_after_the_next_may_bring_the_evidence() -> None:
@@ -405,6 +407,13 @@ def test_a_paused_driver_may_have_nothing_more_to_report() -> None:
     assert seen(paper, text) == "the driver ended cleanly afterwards"
 
 
+def test_a_paused_driver_whose_query_ended_and_that_had_to_be_ended_has_gone_on() -> None:
+    text = "batch.commit:after[batch=4] -> pause(driver, for=2s)"
+    paper = Paper().start().batches(1, 4).reached_last().fired("pause(driver, for=2s)")
+    paper.add("driver.stayed", incarnation=1, seconds=90.0)
+    assert seen(paper.exited(1, -9, planned=True), text) == "the driver's query ended afterwards"
+
+
 # --- fail ---
 
 FAIL = "line[sink.py:9][batch=1] -> fail(error=psycopg.OperationalError)"
@@ -432,6 +441,14 @@ def test_an_error_after_which_the_batch_goes_on_was_swallowed_and_counts_as_land
     found = report(failed().finish(1, 1).batches(1, 2).exited(), FAIL)
     assert found.swallowed is True
     assert landed(failed().finish(1, 1).batches(1, 2).exited(), FAIL)
+
+
+def test_an_error_that_ends_the_query_was_seen_though_its_driver_stays_and_has_to_be_ended() -> None:
+    paper = failed().add("query.ended", process="local:1").add("driver.hung", batch=1, seconds=90.0)
+    found = report(paper.exited(1, -9, planned=True).start(2).batches(2, 1), FAIL)
+    assert (found.swallowed, found.replay["seen"]) == (False, "the query ended, though its driver did not")
+    hung = failed().add("driver.hung", batch=1, seconds=90.0).exited(1, -9, planned=True).start(2).batches(2, 1)
+    assert report(hung, FAIL).swallowed is True, "a driver that hangs may not have noticed it"
 
 
 def test_an_end_of_the_driver_in_a_later_batch_is_not_of_a_swallowed_error() -> None:

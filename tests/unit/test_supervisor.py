@@ -70,6 +70,9 @@ class HeldJob:
     def committing(self) -> bool:
         return True
 
+    def ended_queries(self) -> list[str]:
+        return []
+
 
 @dataclass
 class EndlessJob(HeldJob):
@@ -303,6 +306,65 @@ def test_a_hang_is_stuck_only_after_its_restarts_hang_too() -> None:
 def test_a_driver_that_hangs_before_any_fault_is_not_started_again() -> None:
     outcome, events, _ = run_hanging(fired=False, hangs=99)
     assert (outcome.hung, events.count("driver.started")) == (True, 1)
+
+
+@dataclass
+class Staying(Hanging):
+    """A driver whose query may end, and whose process does not."""
+
+    def holds(self, process: str | None) -> bool:
+        return process == self.process
+
+
+def run_staying(ended: bool = True, complete: bool = True) -> tuple[JobOutcome, list[str]]:
+    """A job after a fault; whether its queries end, and all input is committed then."""
+    progress, events = Idle(parse("")), list[str]()
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        events.append(event)
+        progress.note(event, fields)
+
+    def start(number: int) -> Staying:
+        if ended:
+            progress.note("query.ended", {"process": f"driver:{number}"})
+        return Staying(f"driver:{number}")
+
+    record("fault.fired", {"action": "kill(driver)"})
+    outcome = Supervisor(start, lambda: complete, lambda number: None, record, progress, deadline=5.0).run()
+    return outcome, events
+
+
+def test_a_driver_that_stays_after_its_query_has_committed_all_input_is_ended_and_the_job_has() -> None:
+    assert run_staying() == (
+        JobOutcome(finished=True),
+        ["fault.fired", "driver.started", "driver.stayed", "driver.exited"],
+    )
+
+
+@pytest.mark.parametrize("lacking", ["ended", "complete"])
+def test_a_driver_hangs_whose_query_goes_on_or_has_left_input(lacking: str) -> None:
+    outcome, events = run_staying(**{lacking: False})
+    assert (outcome.finished, outcome.hung) == (False, True)
+    assert (events.count("driver.hung"), "driver.stayed" in events) == (HANGS, False)
+
+
+def test_a_paused_driver_is_waited_for_though_the_one_in_its_place_stays() -> None:
+    progress, exits = Idle(parse("")), list[tuple[int, int]]()
+    drivers = {1: Staying("driver:1"), 2: Staying("driver:2")}
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        progress.note(event, fields)
+        if event == "driver.exited":
+            progress.idle_seconds = lambda: 0.0  # type: ignore[method-assign]
+            drivers[1].code = 0
+            exits.append((fields["incarnation"], fields["code"]))
+
+    supervisor = Supervisor(drivers.__getitem__, lambda: True, lambda number: None, record, progress, deadline=5.0)
+    supervisor._launch()
+    supervisor.incarnations[0].replaced = True
+    progress.note("query.ended", {"process": "driver:2"})
+    assert supervisor.run() == JobOutcome(finished=True)
+    assert exits == [(2, -9), (1, 0)]
 
 
 @pytest.mark.parametrize(("code", "recorded"), [(0, 0), (1, 1), (None, -9)])

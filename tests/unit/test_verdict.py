@@ -403,6 +403,16 @@ def test_a_reader_that_gives_all_rows_or_more_hides_none(raw: dict[str, int]) ->
     assert list(judge(replace(evidence(), raw=raw)).notes) == []
 
 
+def test_a_driver_that_had_to_be_ended_with_nothing_left_to_do_is_noted() -> None:
+    paper = Paper().start().batches(1, 0, 1, 2, 3, 4).add("driver.stayed", incarnation=1, seconds=90.0)
+    found = verdict(paper=paper.exited(1, -9, planned=True))
+    assert found.outcome is PASS
+    assert list(found.notes) == [
+        "a driver had to be ended: its query had ended with all input committed, and 90 s later (--deadline) its "
+        "process had not (does it have a thread that is no daemon?)"
+    ]
+
+
 # --- transactions that a dead driver leaves ---
 
 
