@@ -24,6 +24,7 @@ from .certificate import (
     summary_of,
     write_certificate,
 )
+from .chance import Traces, left_to_chance
 from .engine import Engine
 from .inputs import inputs_of
 from .packing import Pack, of_each_kind, packs
@@ -122,7 +123,7 @@ class _Sweeping:
         question = self._question(self.state, replay)
         space = space_of(question)
         asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
-        self.state = replace(self.state, space=space, asked=asked)
+        self.state = replace(self.state, space=space, asked=asked, replay=replay)
         if goes_on and self._run(asked.points, self._lanes):
             crashes: list[Crash] = []
             again = recoveries(question, noting_crashes(_struck(self.state), crashes))
@@ -242,7 +243,8 @@ def _expected(reference: Judged, sizes: Sequence[int], parallel: int) -> float:
 
 @dataclass(frozen=True)
 class _SweepState:
-    """All that a certificate is made of. ``whole``: the points include those that other points' trials have shown."""
+    """All that a certificate is made of. ``replay``: once it is traced. ``whole``: the points include those that other
+    points' trials have shown."""
 
     request: Request
     directory: Path
@@ -256,10 +258,11 @@ class _SweepState:
     determinism: Determinism | None = None
     space: Space = EMPTY
     asked: Space = EMPTY
+    replay: Replay = ()
     whole: bool = False
 
     def certificate(self) -> Certificate:
-        space, asked = (but_for_those_that_others_stand_for(one, self.store) for one in (self.space, self.asked))
+        space, asked = map(self._but_for_what_was_not_reached, (self.space, self.asked))
         found = [result for point in asked.points if (result := self.store.get(point.text)) is not None]
         results = [*found, *unexplained(self.store.of_runs(), found)]
         complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
@@ -297,3 +300,8 @@ class _SweepState:
             inputs=dict(self.inputs),
             run_directory=str(self.directory),
         )
+
+    def _but_for_what_was_not_reached(self, space: Space) -> Space:
+        """Without the points for which others stand, or that depend on time."""
+        traces = Traces(self.trace.journal, self.replay, [*self.roles.values()])
+        return left_to_chance(but_for_those_that_others_stand_for(space, self.store), self.store, traces)
