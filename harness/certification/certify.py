@@ -27,6 +27,7 @@ from .certificate import (
 from .chance import Traces, left_to_chance
 from .engine import Engine
 from .inputs import inputs_of
+from .larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
@@ -124,13 +125,24 @@ class _Sweeping:
         space = space_of(question)
         asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
         self.state = replace(self.state, space=space, asked=asked, replay=replay)
-        if goes_on and self._run(asked.points, self._lanes):
+        if goes_on and self._tried_without_a_fault() and self._run(self.state.asked.points, self._lanes):
             crashes: list[Crash] = []
             again = recoveries(question, noting_crashes(_struck(self.state), crashes))
             more = (*again, *later_starts(question, crashes))
-            self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
+            space, asked = self.state.space.with_more(more), self.state.asked.with_more(more)
+            self.state = replace(self.state, space=space, asked=asked, whole=True)
             if more:
                 self._run(more, self._lanes)
+
+    def _tried_without_a_fault(self) -> bool:
+        """Run a large batch without a fault, where it has points. Whether the sweep goes on."""
+        if not has_larger(self.state.asked):
+            return True
+        goes_on = self._run([WITHOUT_A_FAULT], 1)
+        result = self.state.store.get(WITHOUT_A_FAULT.text)
+        space, asked = (tried_without_a_fault(one, result) for one in (self.state.space, self.state.asked))
+        self.state = replace(self.state, space=space, asked=asked)
+        return goes_on
 
     def _question(self, state: _SweepState, replay: Sequence[Event]) -> Question:
         return question_of(self._session.options, state.request, state.wanted, state.roles, state.trace, replay)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...assertions import Outcome
 from ...faults import format_plan
-from ..errors import Unavailable, one_line
+from ..errors import SinkError, Unavailable, one_line
 from ..session import Request, Session
 from ..trial.spec import TrialResult
 from .attribution import attribute
@@ -206,7 +206,8 @@ def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, director
         run_directory=str(directory),
     )
     result = _result(point, outcome, False, False, tries, Pack((point,)))
-    return result.model_copy(update={"without_trial": True})
+    own_error = one_line(error) if isinstance(error, SinkError) else None
+    return result.model_copy(update={"without_trial": True, "own_error": own_error})
 
 
 def _of_the_run(pack: Pack, result: TrialResult) -> PointResult:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from onceproof.assertions import FaultReport, Guarantee, Outcome, Verdict
 from onceproof.faults import parse
 from onceproof.harness.certification.engine import TRIES, Engine
@@ -13,6 +14,7 @@ from onceproof.harness.certification.packing import Pack
 from onceproof.harness.certification.points import SweepPoint
 from onceproof.harness.certification.results import PointResult, Store
 from onceproof.harness.certification.trace import Line
+from onceproof.harness.errors import SinkError, Unavailable
 from onceproof.harness.session import Request, Session
 
 PLAN = "line[s.py:7][batch=1]#1 -> kill(driver)"
@@ -38,6 +40,17 @@ class Tries:
         )
 
 
+class Ends(Tries):
+    """Its trials end in an error."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(0)
+        self.error = error
+
+    def trial(self, request: Request) -> Any:
+        raise self.error
+
+
 def tried(session: Tries, directory: Path) -> PointResult:
     found: list[PointResult] = []
     engine = Engine(cast(Session, session), Request("s.py"), directory, Store(directory, {}), done=found.append)
@@ -56,3 +69,14 @@ def test_but_not_for_ever(tmp_path: Path) -> None:
     result = tried(session := Tries(nth=TRIES + 1), tmp_path)
     assert (result.verdict, result.reached, result.tries) == ("inconclusive", False, TRIES)
     assert len(session.requests) == TRIES
+
+
+@pytest.mark.parametrize(
+    ("error", "own_error"),
+    [(SinkError("sink s.py fails by itself"), "sink s.py fails by itself"), (Unavailable("no Java"), None)],
+)
+def test_the_sinks_own_error_is_told_from_the_environments(
+    tmp_path: Path, error: Exception, own_error: str | None
+) -> None:
+    result = tried(Ends(error), tmp_path)
+    assert (result.verdict, result.without_trial, result.own_error) == ("inconclusive", True, own_error)
