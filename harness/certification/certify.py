@@ -24,8 +24,10 @@ from .certificate import (
     summary_of,
     write_certificate,
 )
+from .chance import Traces, left_to_chance
 from .engine import Engine
 from .inputs import inputs_of
+from .larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
@@ -123,15 +125,26 @@ class _Sweeping:
         question = self._question(self.state, replay)
         space = space_of(question)
         asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
-        self.state = replace(self.state, space=space, asked=asked)
-        if goes_on and self._run(asked.points, self._lanes):
+        self.state = replace(self.state, space=space, asked=asked, replay=replay)
+        if goes_on and self._tried_without_a_fault() and self._run(self.state.asked.points, self._lanes):
             crashes: list[Crash] = []
             retried: Retried = {}
             struck = noting_retries(noting_crashes(_struck(self.state), crashes), retried)
             more = (*recoveries(question, struck), *later_starts(question, crashes), *retries(retried))
-            self.state = replace(self.state, space=space.with_more(more), asked=asked.with_more(more), whole=True)
+            space, asked = self.state.space.with_more(more), self.state.asked.with_more(more)
+            self.state = replace(self.state, space=space, asked=asked, whole=True)
             if more:
                 self._run(more, self._lanes)
+
+    def _tried_without_a_fault(self) -> bool:
+        """Run a large batch without a fault, where it has points. Whether the sweep goes on."""
+        if not has_larger(self.state.asked):
+            return True
+        goes_on = self._run([WITHOUT_A_FAULT], 1)
+        result = self.state.store.get(WITHOUT_A_FAULT.text)
+        space, asked = (tried_without_a_fault(one, result) for one in (self.state.space, self.state.asked))
+        self.state = replace(self.state, space=space, asked=asked)
+        return goes_on
 
     def _question(self, state: _SweepState, replay: Sequence[Event]) -> Question:
         return question_of(self._session.options, state.request, state.wanted, state.roles, state.trace, replay)
@@ -244,7 +257,8 @@ def _expected(reference: Judged, sizes: Sequence[int], parallel: int) -> float:
 
 @dataclass(frozen=True)
 class _SweepState:
-    """All that a certificate is made of. ``whole``: the points include those that other points' trials have shown."""
+    """All that a certificate is made of. ``replay``: once it is traced. ``whole``: the points include those that other
+    points' trials have shown."""
 
     request: Request
     directory: Path
@@ -258,10 +272,11 @@ class _SweepState:
     determinism: Determinism | None = None
     space: Space = EMPTY
     asked: Space = EMPTY
+    replay: Replay = ()
     whole: bool = False
 
     def certificate(self) -> Certificate:
-        space, asked = (but_for_those_that_others_stand_for(one, self.store) for one in (self.space, self.asked))
+        space, asked = map(self._but_for_what_was_not_reached, (self.space, self.asked))
         found = [result for point in asked.points if (result := self.store.get(point.text)) is not None]
         results = [*found, *unexplained(self.store.of_runs(), found)]
         complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
@@ -299,3 +314,8 @@ class _SweepState:
             inputs=dict(self.inputs),
             run_directory=str(self.directory),
         )
+
+    def _but_for_what_was_not_reached(self, space: Space) -> Space:
+        """Without the points for which others stand, or that depend on time."""
+        traces = Traces(self.trace.journal, self.replay, [*self.roles.values()])
+        return left_to_chance(but_for_those_that_others_stand_for(space, self.store), self.store, traces)

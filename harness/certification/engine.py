@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...assertions import Outcome
 from ...faults import format_plan
-from ..errors import Unavailable, one_line
+from ..errors import SinkError, Unavailable, one_line
 from ..session import Request, Session
 from ..trial.spec import TrialResult
 from .attribution import attribute
@@ -18,15 +18,11 @@ from .packing import Pack
 from .points import SweepPoint
 from .recoveries import shows_a_recovery
 from .results import SEVERAL, Judged, PointResult, Store, judged
-from .space import is_effect
 from .trace import Step
 
-TRIES = 2
-"""A point that a trial did not reach is tried again this often in all: some lines run in some trials only."""
-
-TRIES_OF_EFFECTS = 5
-"""The same of a request or a change of a file: a thread that beats a heart has one in some batches only; and of what
-depends on how tasks took turns."""
+TRIES = 5
+"""A point that a trial did not reach is tried again this often in all: a thread that beats a heart runs a line, or asks
+for something, in some batches only, and some of it depends on how tasks took turns."""
 
 BROKEN = 3
 """So many trials in a row without an environment to run in end a sweep: the rest would fare no better."""
@@ -128,7 +124,7 @@ class Engine:
 
     def _alone(self, work: _Work, pack: Pack) -> None:
         (point,) = pack.points
-        for attempt in range(1, (TRIES_OF_EFFECTS if is_effect(point) or point.way else TRIES) + 1):
+        for attempt in range(1, TRIES + 1):
             try:
                 result = self._trial(pack)
             except Exception as error:
@@ -210,7 +206,8 @@ def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, director
         run_directory=str(directory),
     )
     result = _result(point, outcome, False, False, tries, Pack((point,)))
-    return result.model_copy(update={"without_trial": True})
+    own_error = one_line(error) if isinstance(error, SinkError) else None
+    return result.model_copy(update={"without_trial": True, "own_error": own_error})
 
 
 def _of_the_run(pack: Pack, result: TrialResult) -> PointResult:

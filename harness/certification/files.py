@@ -1,45 +1,41 @@
 """What the job does to files. Each kind of change fails once before it is done, and once after it; of a sink that says
 that it is durable the driver's machine loses its power there as well.
 
-Names of files hold what is new in each run: ids of queries and attempts, random texts. A point has ``*`` there.
+Names of files hold what is new in each run (:mod:`.names`): a point has ``*`` there. That may stand for other names,
+too, so a point's number counts all changes that the plan takes for it.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from ...faults import Value
-from .effects import Effect, Family, Loss, numbers, thread_of
+from .effects import Effect, Family, Loss, thread_of
+from .names import PHASE, pattern_of
 from .points import FAIL, Question
 from .power import POWER
-from .shapes import UUID, shapes_of_kinds
+from .shapes import shapes_of_kinds
 from .trace import Event
-
-PHASE = "file"
-
-NEW_IN_EACH_RUN = re.compile(
-    rf"{UUID}"
-    r"|(?<![0-9a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9a-z])"  # a digest, a time stamp
-    r"|attempt_[0-9]+_[0-9]+_[a-z]_[0-9]+_[0-9]+"  # of a task of Hadoop's
-    r"|tmp[a-z0-9_]{8}"  # of Python's tempfile
-)
-
-
-def pattern_of(path: str) -> str:
-    """The path as every run of the same batch has it.
-
-    >>> pattern_of("target/part-00000-1b4e28ba-2fa1-11d2-883f-0016d3cca427-c000.snappy.parquet")
-    'target/part-00000-*-c000.snappy.parquet'
-    """
-    return NEW_IN_EACH_RUN.sub("*", path.replace("[", "?"))
 
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
-    addresses = [(event["op"], pattern_of(event["path"])) for event in reported]
+    addresses = [(event["op"], event.get("pattern") or pattern_of(event["path"])) for event in reported]
     names = shapes_of_kinds([op for op, _ in addresses], [path for _, path in addresses])
-    found = zip(reported, addresses, numbers(addresses), names, strict=True)
+    found = zip(reported, addresses, _numbers(reported, addresses), names, strict=True)
     return [_effect(op, path, nth, name, thread_of(event)) for event, (op, path), nth, name in found]
+
+
+def _numbers(reported: Sequence[Event], addresses: Sequence[tuple[str, str]]) -> list[int]:
+    """Which of the changes that its address chooses each one is, from 1."""
+    counts, found = Counter[tuple[str, str]](), []
+    wild = {(op, path) for op, path in addresses if "*" in path or "?" in path}
+    for event, own in zip(reported, addresses, strict=True):
+        chosen = {(op, path) for op, path in wild if op == event["op"] and fnmatchcase(event["path"], path)}
+        counts.update(chosen | {own})
+        found.append(counts[own])
+    return found
 
 
 def _effect(op: str, path: str, nth: int, shape: str, thread: str) -> Effect:

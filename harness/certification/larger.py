@@ -1,14 +1,20 @@
-"""A batch of many rows: sinks that commit a batch in pieces do so only where it has more rows than a piece."""
+"""A batch of many rows: sinks that commit a batch in pieces do so only where it has more rows than a piece.
+
+Some cannot take so many at all (a request to Postgres has 65,535 parameters at most), and some lose rows of such a
+batch without any fault. So before its points it is run once without one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ...faults import Fault, Plan, Point, Value, format_action
 from .effects import steady
 from .files import FILES, alike
-from .points import KILL, Question, SweepPoint
+from .points import KILL, Gap, Question, Space, SweepPoint
 from .requests import REQUESTS
+from .results import PointResult
 from .trace import Step
 
 ROWS = 16_000
@@ -17,6 +23,8 @@ ROWS = 16_000
 LARGE = "large"
 
 BATCH = 0
+
+SETTINGS = {"batches": "1", "rows": str(ROWS)}
 
 
 def larger(question: Question) -> Iterator[SweepPoint]:
@@ -32,6 +40,27 @@ def larger(question: Question) -> Iterator[SweepPoint]:
 
 def _point(phase: str, where: Mapping[str, Value]) -> SweepPoint:
     at = Point(phase, "after", {**where, "batch": BATCH}, 1)
-    plan = Plan((Fault(at, (KILL,)),), {"batches": "1", "rows": str(ROWS)})
+    plan = Plan((Fault(at, (KILL,)),), SETTINGS)
     detail = f"{' '.join(map(str, where.values()))}, {ROWS} rows"
     return SweepPoint(Step(phase, "after"), format_action(KILL), LARGE, BATCH, plan, detail, alone=True)
+
+
+WITHOUT_A_FAULT = SweepPoint(
+    Step("without a fault"), f"{ROWS} rows in one batch", LARGE, BATCH, Plan((), SETTINGS), alone=True
+)
+
+
+def has_larger(space: Space) -> bool:
+    """Whether it has points of a large batch."""
+    return any(point.role == LARGE for point in space.points)
+
+
+def tried_without_a_fault(space: Space, result: PointResult | None) -> Space:
+    """The space with the run of a large batch without a fault. Of a sink that cannot take such a batch it has no point
+    of one, and says so: a fault would be blamed for what is the sink's own error."""
+    if result is None or result.own_error is None:
+        return replace(space, points=(WITHOUT_A_FAULT, *space.points))
+    here = WITHOUT_A_FAULT
+    gap = Gap(here.at, here.action, here.role, f"{here.action} are more than it can take: {result.own_error}")
+    kept = tuple(point for point in space.points if point.role != LARGE)
+    return replace(space, points=kept, impossible=(*space.impossible, gap))

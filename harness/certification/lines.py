@@ -8,16 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.handlers import says_undone
 from .callers import Callers, callers_by_line, caught
-from .points import FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, line_at, selector
+from .points import ANY_BATCH, FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, line_at, selector
 from .steps import shown
 from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
 
 def lines(question: Question) -> Iterator[SweepPoint]:
     """Each line's first and last execution, by kill and by fail, the roles taken in turn; in a full sweep every
-    execution in every role."""
+    execution in every role.
+
+    A line that the other trace does not have in any of the same batches falls into a batch by chance, as that of a
+    heartbeat does: it is struck at its first execution, in whatever batch that is.
+    """
     batches = {role: callers_by_line(executions(question.trace, batch)) for role, batch in question.roles.items()}
     killed = {role: _killed(question, batch) for role, batch in question.roles.items()}
+    anywhere = callers_by_line(executions(question.trace))
     turn = 0
     for line in sorted({line for of_role in batches.values() for line in of_role}):
         where = {role: of_role[line] for role, of_role in batches.items() if line in of_role}
@@ -27,6 +32,10 @@ def lines(question: Question) -> Iterator[SweepPoint]:
                     for action in _line_actions(question.code, [line, *above], everything=True):
                         yield line_point(line, nth, len(callers), action, role, question.roles[role])
             continue
+        where = {role: callers for role, callers in where.items() if (of := killed[role]) is None or line in of}
+        if not where:
+            yield from _in_any_batch(question.code, line, anywhere[line])
+            continue
         struck = set()
         for action, at in (*_first(question.code, line, where), *_last(question.code, line, where, killed)):
             role = list(at)[turn % len(at)]
@@ -35,6 +44,12 @@ def lines(question: Question) -> Iterator[SweepPoint]:
             if point.text not in struck:  # the first execution at which it is caught may be the last
                 struck.add(point.text)
                 yield point
+
+
+def _in_any_batch(code: Code, line: Line, callers: Sequence[Callers]) -> Iterator[SweepPoint]:
+    """``callers`` are those of its executions in all batches."""
+    for action, at in _first(code, line, {ANY_BATCH: callers}):
+        yield line_point(line, at[ANY_BATCH], len(callers), action, ANY_BATCH, None)
 
 
 def facts(question: Question) -> Iterator[Gap]:
@@ -113,14 +128,14 @@ def line_point(
     count: int,
     action: Action,
     role: str,
-    batch: int,
+    batch: int | None,
     before: Fault | None = None,
     detail: str = "in the replay",
 ) -> SweepPoint:
     """The nth of ``count`` executions of a line; ``detail`` says what the fault ``before`` it leads to."""
     faults = (*([before] if before else []), Fault(line_at(line, batch, nth), (action,)))
     details = [*([detail] if before else []), *([] if count == 1 else [_ordinal(nth, count)])]
-    return SweepPoint(line, format_action(action), role, batch, Plan(faults), ", ".join(details))
+    return SweepPoint(line, format_action(action), role, batch, Plan(faults), ", ".join(details), alone=batch is None)
 
 
 def _ordinal(nth: int, count: int) -> str:

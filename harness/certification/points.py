@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...faults import Action, Fault, Plan, Point, format_plan
+from ...faults import Action, Fault, Plan, Point, Value, format_plan
 from .trace import Event, Executed, Line, Step
 
 Profile = Literal["demo", "quick", "standard", "full"]
@@ -89,12 +89,14 @@ class Gap:
 @dataclass(frozen=True)
 class Space:
     """``impossible``: cells that this sink, master or environment cannot have; ``unreached``: steps that a sink of this
-    kind must have, and that the trace lacks; ``untried``: required points that are not possible here."""
+    kind must have, and that the trace lacks; ``untried``: required points that are not possible here; ``by_chance``:
+    points that depend on time, and that no try reached."""
 
     points: tuple[SweepPoint, ...]
     impossible: tuple[Gap, ...] = ()
     unreached: tuple[Gap, ...] = ()
     untried: tuple[Gap, ...] = ()
+    by_chance: tuple[Gap, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -161,9 +163,11 @@ def selector(step: Step, batch: int, nth: int | None = None) -> Point:
     return Point(step.phase, step.edge, where, nth)  # type: ignore[arg-type]
 
 
-def line_at(line: Line, batch: int, nth: int) -> Point:
-    """The point of a plan that stands for the nth execution of a line in a batch."""
-    return Point("line", None, {"file": line.file, "line": line.line, "batch": batch}, nth)
+def line_at(line: Line, batch: int | None, nth: int) -> Point:
+    """The point of a plan that stands for the nth execution of a line in a batch; None: in any."""
+    where: dict[str, Value] = {"file": line.file, "line": line.line}
+    where |= {} if batch is None else {"batch": batch}
+    return Point("line", None, where, nth)
 
 
 def in_a_row(at: Point, action: Action, times: int) -> Plan:

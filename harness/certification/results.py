@@ -58,6 +58,7 @@ class PointResult(Judged):
     reached: bool
     landed: bool = Field(description="every fault's effect was confirmed")
     without_trial: bool = Field(default=False, description="the trial ended in an error: there is nothing to judge")
+    own_error: str | None = Field(default=None, description="that error, if it is the sink's own, before any fault")
     packed: int = Field(ge=1, description="points that shared the run which this verdict is from")
 
 
@@ -89,7 +90,7 @@ def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
 def unexplained(runs: Iterable[PointResult], points: Iterable[PointResult]) -> list[PointResult]:
     """Of the packed runs that failed as a whole, those of which no point has failed by itself."""
     failed = [_faults(point) for point in points if point.verdict == "fail"]
-    return [run for run in runs if not any(faults <= _faults(run) for faults in failed)]
+    return [run for run in runs if not any(faults and faults <= _faults(run) for faults in failed)]
 
 
 def _faults(result: PointResult) -> frozenset[str]:

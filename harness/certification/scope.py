@@ -12,9 +12,11 @@ from .points import ANY_BATCH, Gap, Space
 from .results import PointResult
 from .trace import Line, Step
 
-Status = Literal["pass", "fail", "inconclusive", "not reached", "not tried", "not possible here", "not asked"]
+Status = Literal[
+    "pass", "fail", "inconclusive", "not reached", "not tried", "left to chance", "not possible here", "not asked"
+]
 WORST_FIRST: tuple[Status, ...] = (
-    "fail", "not reached", "not tried", "inconclusive", "not asked", "pass", "not possible here"
+    "fail", "not reached", "not tried", "inconclusive", "not asked", "pass", "left to chance", "not possible here"
 )  # fmt: skip
 
 
@@ -104,6 +106,7 @@ def scope_of(
     ]  # fmt: skip
     cells += [_gap(gap, "not reached") for gap in space.unreached]
     cells += [_gap(gap, "not tried") for gap in space.untried]
+    cells += [_gap(gap, "left to chance") for gap in space.by_chance]
     cells += [_gap(gap, "not possible here") for gap in space.impossible]
     return Scope(
         summary=_summary(asked, results, cells, left_out=sum(point.text not in chosen for point in space.points)),
@@ -133,6 +136,8 @@ def _summary(asked: Space, results: Mapping[str, PointResult], cells: Sequence[C
     parts = [f"{_counted(run, len(asked.points))} over {batches} batch{'' if batches == 1 else 'es'}"]
     parts += _named("not reached", (cell for cell in cells if cell.status == "not reached"), by="step")
     parts += _named("not tried", (cell for cell in cells if cell.status == "not tried"), by="action")
+    by_chance = dict.fromkeys(cell.step for cell in cells if cell.status == "left to chance")
+    parts += [f"left to chance: {', '.join(by_chance)}"] if by_chance else []
     parts += _named("not possible here", (gap for gap in cells if gap.status == "not possible here"), by="action")
     if left_out:
         parts.append(f"not asked: {_counted(left_out, left_out)}")

@@ -23,6 +23,7 @@ from .known import KNOWN, known
 from .larger import larger
 from .lines import facts, lines, second_crashes
 from .longer import longer
+from .names import with_patterns
 from .outages import outages
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .power import power_losses
@@ -47,6 +48,7 @@ EFFECTS = (REQUESTS, FILES)
 def space_of(question: Question) -> Space:
     """The points in the order of the protocol: steps, effects, lines, what only a replay runs, then what runs before a
     query."""
+    question = with_patterns(question)
     wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question), *known(question)]
     of_code: list[SweepPoint] = []
     if question.profile not in STEPS_ONLY:

@@ -94,13 +94,13 @@ Way = tuple[Line | None, Line | None]
 """From one line to the next of the same thread; None before its first and behind its last one."""
 
 
-def executions(trace: Iterable[Event], batch: int, run: str | None = None) -> list[Event]:
-    """The reports of lines that were executed in a batch, one after the other."""
+def executions(trace: Iterable[Event], batch: int | None = None, run: str | None = None) -> list[Event]:
+    """The reports of lines that were executed in a batch, or in any, one after the other."""
     return [
         event
         for event in trace
-        if event["event"] == "point" and event["phase"] == "line" and event.get("batch") == batch
-        if run in (None, event.get("run"))
+        if event["event"] == "point" and event["phase"] == "line" and event.get("batch") is not None
+        if batch in (None, event["batch"]) and run in (None, event.get("run"))
     ]
 
 
@@ -145,13 +145,9 @@ def driver_lines(trace: Sequence[Event], batch: int) -> list[Line]:
     return [line_of(event) for event in executions(trace, batch) if event.get("role") != WORKER]
 
 
-def lines_in(trace: Sequence[Event]) -> frozenset[Line]:
+def lines_in(trace: Iterable[Event]) -> frozenset[Line]:
     """The lines of the sink's code that were executed in any batch."""
-    return frozenset(
-        line_of(event)
-        for event in trace
-        if event["event"] == "point" and event["phase"] == "line" and event.get("batch") is not None
-    )
+    return frozenset(map(line_of, executions(trace)))
 
 
 def reports(trace: Sequence[Event], batch: int) -> list[Event]:

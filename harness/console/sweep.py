@@ -24,6 +24,7 @@ MARKS = {
     "inconclusive": "[yellow]inconclusive[/]",
     "not reached": "[yellow]not reached[/]",
     "not tried": "[yellow]not tried[/]",
+    "left to chance": "[dim]by chance[/]",
     "not possible here": "[dim]n/a[/]",
     "not asked": "[dim]-[/]",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from onceproof.faults import PlanError, SinkShape, parse, resolve
-from onceproof.harness.certification.files import pattern_of
+from onceproof.harness.certification.names import pattern_of
 from onceproof.harness.certification.points import Question, Space
 from onceproof.harness.certification.space import needs_replay, select, space_of
 
@@ -46,6 +46,7 @@ def struck(found: Space, action: str = "kill(driver)") -> list[str]:
         ("target/tmpq7x_ab2z", "target/*"),
         ("target/batch-3.jsonl", "target/batch-3.jsonl"),
         ("target/decided/00000000000000000012.json", "target/decided/*.json"),
+        ("target/part-2026-11-26T16:27:30.5.parquet", "target/part-*.parquet"),
         ("target/[a]", "target/?a]"),
     ],
 )
@@ -92,6 +93,71 @@ def test_a_change_that_only_the_replay_makes_is_struck_by_a_second_crash() -> No
 def test_a_change_that_not_both_traces_have_is_no_point() -> None:
     found = space(*made(1, "create target/a", "create target/b"), replay=made(1, "create target/b"))
     assert struck(found) == ['before[op=create, path="target/b"', 'after[op=create, path="target/b"']
+
+
+def in_both(batch: int, first: list[str], killed: list[str], again: list[str]) -> tuple[list[Any], list[Any]]:
+    """The changes of a batch in the reference; and in the run that is killed behind it, with those of its replay."""
+    return made(batch, *first), [*made(batch, *killed), *made(batch, *again, run=f"{REPLAY} of {batch}")]
+
+
+def test_what_is_new_in_each_run_is_learned_from_two_of_them_and_holds_for_the_replay() -> None:
+    trace, replay = in_both(
+        1, *([f"create target/.part-{text}.tmp", "rename target/1.parquet"] for text in ("x7_k2abc", "q9zz-", "_aa0_b"))
+    )
+    create, rename = '[op=create, path="target/.part*.tmp"', '[op=rename, path="target/1.parquet"'
+    found = space(*trace, replay=replay)
+    assert struck(found) == [f"before{create}", f"before{rename}", f"after{rename}"]
+    assert struck(found, "fail") == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
+
+
+def test_changes_whose_random_names_end_differently_stay_two() -> None:
+    trace, replay = in_both(
+        1, *([f"create target/{text}.parquet", f"create target/{text}.json"] for text in ("x7k2ab", "q9zz0c", "aa0bdd"))
+    )
+    assert [one for one in struck(space(*trace, replay=replay)) if one.startswith("before")] == [
+        'before[op=create, path="target/*.parquet"', 'before[op=create, path="target/*.json"'
+    ]  # fmt: skip
+
+
+def in_the_replays(*replays: list[str], first: str) -> list[str]:
+    """What is struck only in the replays of batches 0, 1, ...; ``first`` is what their first runs do, each its own
+    way."""
+    trace, replay = [], []
+    for batch, again in enumerate(replays):
+        one, other = in_both(batch, [first.format(f"x7k{batch}ab")], [first.format(f"q9z{batch}0c")], again)
+        trace += one
+        replay += other
+    found = space(*trace, replay=replay, roles={"first": 0, "middle": 1} if len(replays) > 1 else {"middle": 0})
+    second = [one.text.split("; ")[1] for one in found.points if one.detail.startswith("in the replay")]
+    return [text.removeprefix("file:before").removesuffix(" -> kill(driver)") for text in second]
+
+
+def test_what_all_replays_name_so_is_no_random_name() -> None:
+    replays = [[f"create target/recovered-{batch}.parquet"] for batch in (0, 1)]
+    assert in_the_replays(*replays, first="create target/{}.parquet") == [
+        f'[op=create, path="target/recovered*.parquet", batch={batch}]#1' for batch in (0, 1)
+    ]
+
+
+def test_a_random_name_that_only_replays_have_is_learned_from_those_of_other_batches() -> None:
+    replays = [[f"create target/undo-{text}"] for text in ("x7k2ab", "q9zz0c")]
+    assert in_the_replays(*replays, first="create target/{}.parquet") == [
+        f'[op=create, path="target/undo*", batch={batch}]#1' for batch in (0, 1)
+    ]
+
+
+def test_of_one_batch_alone_what_only_its_replay_does_keeps_its_name() -> None:
+    assert in_the_replays(["delete target/old"], first="create target/{}.parquet") == [
+        '[op=delete, path="target/old", batch=0]#1'
+    ]
+
+
+def test_the_number_of_a_change_counts_all_that_its_wildcard_stands_for() -> None:
+    found = space(*made(1, "create target/a", f"create target/{UUIDS[0]}", "mkdir target/b"))
+    assert [one.text for one in found.points if one.action == "kill(driver)"][:2] == [
+        'file:before[op=create, path="target/a", batch=1]#1 -> kill(driver)',
+        'file:before[op=create, path="target/*", batch=1]#2 -> kill(driver)',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,24 @@ def test_within_the_batch_nothing_else_is_evidence(phase: str, edge: str | None)
     assert not landed(in_batch_1(phase, edge).start(2).batches(2, 2, 3), text)
 
 
+def beside_the_commit(*edges: str) -> Paper:
+    """Batch 1 is being committed, and a thread of the sink's own reaches a line."""
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).point("sink.write", "after", 1, 1)
+    for edge in edges:
+        paper.point("batch.commit", edge, 1, 1)
+    return paper.point("line", None, 1, 1, file="sink.py", line=3).killed_here().exited(1, -9, planned=True).start(2)
+
+
+def test_a_thread_beside_the_query_may_be_struck_when_its_batch_has_been_committed() -> None:
+    text = KILL.format("line[sink.py:3][batch=1]")
+    assert seen(beside_the_commit("before", "after").batches(2, 2), text) == "run r2 (local:2) went on with batch 2"
+    assert seen(beside_the_commit("before", "after").hand_over(2, 1), text) is None
+    assert seen(beside_the_commit("before").batches(2, 2), text) == "run r2 (local:2) went on with batch 2"
+    assert seen(beside_the_commit("before").hand_over(2, 1), text) is not None
+    assert seen(beside_the_commit("before"), text) is None
+    assert seen(beside_the_commit().batches(2, 2), text) is None
+
+
 def test_what_was_found_instead_is_reported() -> None:
     text = KILL.format("sink.commit:after[batch=1]")
     other = in_batch_1("sink.commit", "after").start(2).hand_over(2, 1, "other")

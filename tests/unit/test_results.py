@@ -80,6 +80,7 @@ def test_a_run_that_failed_is_explained_by_a_point_of_it_that_failed_by_itself()
     assert unexplained([run], [result(), result(other)]) == [run]
     assert unexplained([run], [result(), result("sink.write:after[batch=3] -> kill(driver)", "fail")]) == [run]
     assert unexplained([run], [result(), result(other, "fail")]) == []
+    assert unexplained([run], [result(), result("set rows = 16000", "fail")]) == [run], "that was another run"
 
 
 def test_a_point_that_was_struck_stays_asked_whatever_the_replay_shows(tmp_path: Path) -> None:

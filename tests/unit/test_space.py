@@ -275,6 +275,24 @@ def test_what_a_caller_catches_is_raised_at_the_first_execution_that_it_called()
     ]
 
 
+def test_a_line_is_struck_in_the_batches_in_which_both_traces_have_it() -> None:
+    """A thread of the sink's own runs 9 once a second."""
+    trace = [event for batch in range(3) for event in lines(batch, (7, 1), (9, 1))]
+    replay = [*lines(0, (7, 1)), *lines(1, (7, 1), (9, 2)), *lines(2, (7, 1))]
+    assert texts(space(trace, replay=replay), "line s.py:9") == [
+        "line[s.py:9][batch=1]#1 -> kill(driver)",
+        "line[s.py:9][batch=1]#1 -> fail",
+    ]
+
+
+def test_a_line_that_falls_into_a_batch_by_chance_is_struck_in_whatever_batch_it_comes_first() -> None:
+    trace = [*lines(0, (7, 1)), *lines(1, (7, 1), (9, 2)), *lines(2, (7, 1))]
+    found = space(trace, replay=[event for batch in range(3) for event in lines(batch, (7, 1))])
+    struck = [one for one in found.points if one.step == "line s.py:9" and one.action in ("kill(driver)", "fail")]
+    assert [one.text for one in struck] == ["line[s.py:9]#1 -> kill(driver)", "line[s.py:9]#1 -> fail"]
+    assert all((one.role, one.batch, one.alone) == ("any", None, True) for one in struck)
+
+
 def test_what_only_a_replay_runs_is_struck_a_second_time() -> None:
     replay = [*lines(1, (7, 1)), *lines(1, (7, 1), (9, 2), run=REPLAY)]
     found = space(lines(1, (7, 1)), roles={"middle": 1}, replay=replay)

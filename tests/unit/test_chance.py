@@ -1,0 +1,108 @@
+"""Points that no try reached are left out where they depend on time, and there only."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from onceproof.assertions import Outcome
+from onceproof.faults import parse
+from onceproof.harness.certification.chance import Traces, left_to_chance
+from onceproof.harness.certification.points import Space, SweepPoint
+from onceproof.harness.certification.results import PointResult, Store
+from onceproof.harness.certification.scope import scope_of
+from onceproof.harness.certification.trace import Line, Step
+
+ROLES = {"first": 0, "middle": 1}
+MISSED = {"verdict": Outcome.INCONCLUSIVE.value, "reached": False, "without_trial": False}
+
+
+def line(number: int, batch: int, run: str) -> dict[str, Any]:
+    return {"event": "point", "phase": "line", "file": "s.py", "line": number, "batch": batch, "run": run}
+
+
+def asked(kind: str, batch: int, run: str) -> list[dict[str, Any]]:
+    of_request = {"event": "point", "phase": "request", "service": "postgres", "kind": kind, "batch": batch, "run": run}
+    return [{**of_request, "edge": edge} for edge in ("before", "after")]
+
+
+def ran(run: str, beats: dict[int, int]) -> list[dict[str, Any]]:
+    """A run of these batches: line 7 inserts once in each, and beside it a thread updates so often, in line 9."""
+    found = []
+    for batch, times in beats.items():
+        found += [line(7, batch, run), *asked("INSERT", batch, run)]
+        found += [line(9, batch, run), *asked("UPDATE", batch, run)] * times
+    return found
+
+
+TRACES = Traces(ran("a", {0: 2, 1: 1}), [*ran("b", {0: 2}), *ran("c", {0: 1, 1: 0}), *ran("d", {1: 3})], [0, 1])
+
+
+def point(plan: str) -> SweepPoint:
+    text = plan.split("; ")[-1]
+    at = Line("s.py", int(text[10])) if text.startswith("line") else Step(*text.split("[")[0].split(":"))
+    return SweepPoint(at, "kill(driver)", "middle", 1, parse(f"{plan} -> kill(driver)"))
+
+
+def left(missed: SweepPoint, **result: Any) -> Space:
+    """The space of one point, with what became of it."""
+    results = {missed.text: SimpleNamespace(**MISSED | result)}
+    return left_to_chance(Space((missed,)), cast(Store, results), TRACES)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "line[s.py:9][batch=1]#1",
+        "line[s.py:9][batch=0]#2",
+        "line[s.py:9]#1",
+        "request:after[service=postgres, kind=UPDATE, batch=0]#2",
+        "batch.commit:before[batch=1] -> kill(driver); request:before[service=postgres, kind=UPDATE, batch=1]#1",
+    ],
+)
+def test_what_batches_have_more_or_less_often_is_left_to_chance(plan: str) -> None:
+    missed = point(plan)
+    found = left(missed)
+    assert (found.points, [gap.at for gap in found.by_chance]) == ((), [missed.at])
+    assert found.whole
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "line[s.py:7][batch=1]#1",
+        "line[s.py:8][batch=1]#1",
+        "request:before[service=postgres, kind=INSERT, batch=1]#1",
+        "batch.commit:before[batch=1]",
+    ],
+)
+def test_what_both_traces_have_equally_often_must_be_reached(plan: str) -> None:
+    missed = point(plan)
+    assert left(missed).points == (missed,)
+
+
+@pytest.mark.parametrize("result", [{"reached": True}, {"without_trial": True}, {"verdict": "fail"}])
+def test_only_what_was_not_reached_is_left_to_chance(result: dict[str, Any]) -> None:
+    missed = point("line[s.py:9][batch=1]#1")
+    assert left(missed, **result).points == (missed,)
+
+
+def test_what_has_no_result_yet_and_what_was_never_traced_is_kept() -> None:
+    missed = point("line[s.py:9][batch=1]#1")
+    assert left_to_chance(Space((missed,)), cast(Store, {}), TRACES).points == (missed,)
+    alone = Traces(TRACES.reference, (), [0, 1])
+    results = cast(Store, {missed.text: SimpleNamespace(**MISSED)})
+    assert left_to_chance(Space((missed,)), results, alone).points == (missed,)
+
+
+def test_a_certificate_names_what_was_left_to_chance() -> None:
+    met = point("line[s.py:7][batch=1]#1")
+    space = Space((met,), by_chance=left(point("line[s.py:9][batch=1]#1")).by_chance)
+    results = {met.text: cast(PointResult, SimpleNamespace(verdict="pass", reached=True))}
+    found = scope_of(space, space, results, ROLES)
+    assert found.summary == "1 point over 1 batch; left to chance: line s.py:9"
+    assert [(cell.step, cell.status, cell.missing) for cell in found.cells] == [
+        ("line s.py:7", "pass", False),
+        ("line s.py:9", "left to chance", False),
+    ]

@@ -1,0 +1,82 @@
+"""How often a point is tried, on paper: no trial runs, and what their session gives is made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from onceproof.assertions import FaultReport, Guarantee, Outcome, Verdict
+from onceproof.faults import parse
+from onceproof.harness.certification.engine import TRIES, Engine
+from onceproof.harness.certification.packing import Pack
+from onceproof.harness.certification.points import SweepPoint
+from onceproof.harness.certification.results import PointResult, Store
+from onceproof.harness.certification.trace import Line
+from onceproof.harness.errors import SinkError, Unavailable
+from onceproof.harness.session import Request, Session
+
+PLAN = "line[s.py:7][batch=1]#1 -> kill(driver)"
+
+
+def verdict(reached: bool) -> Verdict:
+    outcome = Outcome.PASS if reached else Outcome.INCONCLUSIVE
+    guarantee = Guarantee.EXACTLY_ONCE if reached else None
+    fault = FaultReport(PLAN, reached, reached, reached, None)
+    return Verdict(outcome, outcome, guarantee, Guarantee.EXACTLY_ONCE, "", faults=[fault])
+
+
+class Tries:
+    """A session whose trials reach their point from the ``nth`` one on."""
+
+    def __init__(self, nth: int) -> None:
+        self.nth, self.requests = nth, list[Request]()
+
+    def trial(self, request: Request) -> Any:
+        self.requests.append(request)
+        return SimpleNamespace(
+            verdict=verdict(len(self.requests) >= self.nth), timings={"total": 1.0}, directory=Path("/run")
+        )
+
+
+class Ends(Tries):
+    """Its trials end in an error."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(0)
+        self.error = error
+
+    def trial(self, request: Request) -> Any:
+        raise self.error
+
+
+def tried(session: Tries, directory: Path) -> PointResult:
+    found: list[PointResult] = []
+    engine = Engine(cast(Session, session), Request("s.py"), directory, Store(directory, {}), done=found.append)
+    point = SweepPoint(Line("s.py", 7), "kill(driver)", "middle", 1, parse(PLAN))
+    assert engine.run([Pack((point,))], 1)
+    (result,) = found
+    return result
+
+
+def test_a_line_that_a_trial_did_not_run_is_tried_again(tmp_path: Path) -> None:
+    result = tried(Tries(nth=4), tmp_path)
+    assert (result.verdict, result.reached, result.tries) == ("pass", True, 4)
+
+
+def test_but_not_for_ever(tmp_path: Path) -> None:
+    result = tried(session := Tries(nth=TRIES + 1), tmp_path)
+    assert (result.verdict, result.reached, result.tries) == ("inconclusive", False, TRIES)
+    assert len(session.requests) == TRIES
+
+
+@pytest.mark.parametrize(
+    ("error", "own_error"),
+    [(SinkError("sink s.py fails by itself"), "sink s.py fails by itself"), (Unavailable("no Java"), None)],
+)
+def test_the_sinks_own_error_is_told_from_the_environments(
+    tmp_path: Path, error: Exception, own_error: str | None
+) -> None:
+    result = tried(Ends(error), tmp_path)
+    assert (result.verdict, result.without_trial, result.own_error) == ("inconclusive", True, own_error)
