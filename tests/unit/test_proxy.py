@@ -265,13 +265,17 @@ def test_an_error_that_comes_together_with_the_end_of_a_copy_is_its_answer() -> 
     client.sendall(b"c\0\0\0\4")
     theirs.sendall(failed + ready)
     connection = Connection(inner, server, postgres, lambda edge, request: "pass")
-    threading.Thread(target=connection.serve, daemon=True).start()
+    thread = threading.Thread(target=connection.serve, daemon=True)
+    thread.start()
     for one in (client, theirs):
         one.settimeout(SECONDS)
     assert (client.recv(100), theirs.recv(100)) == (failed + ready, b"c\0\0\0\4")
     client.sendall(b"Q" + struct.pack("!i", 4 + 9) + b"ROLLBACK\0")
     assert theirs.recv(100).endswith(b"ROLLBACK\0")
-    for one in (client, theirs, inner, server):
+    for one in (client, theirs):
+        one.close()
+    thread.join(SECONDS)
+    for one in (inner, server):
         one.close()
 
 
