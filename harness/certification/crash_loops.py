@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...faults import Fault, Plan, Point, Value, format_action
-from .effects import Effect, Family, steady
-from .files import FILES, alike
+from ...faults import Fault, Plan, format_action
+from .effects import Family
+from .files import FILES
+from .kinds import kinds_of
 from .points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
 from .requests import REQUESTS
 from .roles import MIDDLE
@@ -41,17 +42,13 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
 def _in_pieces(question: Question, family: Family, batch: int) -> Iterator[SweepPoint]:
     """Behind the change with which each piece ends: of those that come several times the one that comes last. Reports
     are counted over restarts: whoever begins the batch anew comes there again, and so does whoever goes on."""
-    kinds = [_kind(one) for one in steady(question, family, batch) if one.steady and one.answered]
+    kinds = kinds_of(question, family, batch)
     counts = Counter(kinds)
     last = next((kind for kind in reversed(kinds) if counts[kind] >= CRASHES), None)
     if last is None:
         return
-    pieces, where = counts[last], {**dict(last), "batch": batch}
-    places = [Point(family.phase, "after", where, pieces * part // CRASHES) for part in range(1, CRASHES)]
+    pieces = counts[last]
+    places = [last.point("after", batch, pieces * part // CRASHES) for part in range(1, CRASHES)]
     plan = Plan((*(Fault(place, (KILL,)) for place in places), crash_in(batch)))
-    detail = f"{' '.join(str(value) for _, value in last)}, a third of {pieces} each time"
+    detail = f"{last.shown}, a third of {pieces} each time"
     yield SweepPoint(Step(family.phase, "after"), format_action(KILL), MIDDLE, batch, plan, detail)
-
-
-def _kind(effect: Effect) -> tuple[tuple[str, Value], ...]:
-    return tuple((alike(effect) if effect.phase == FILES.phase else effect.where).items())

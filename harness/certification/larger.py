@@ -6,14 +6,12 @@ batch without any fault. So before its points it is run once without one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from ...faults import Fault, Plan, Point, Value, format_action
-from .effects import steady
-from .files import FILES, alike
+from ...faults import Fault, Plan, format_action
+from .kinds import kinds_in
 from .points import KILL, Gap, Question, Space, SweepPoint
-from .requests import REQUESTS
 from .results import PointResult
 from .trace import Step
 
@@ -32,17 +30,10 @@ def larger(question: Question) -> Iterator[SweepPoint]:
     directory: the first piece is done then, and others follow."""
     if question.batches is None or BATCH not in question.roles.values():
         return
-    asked = [(one, one.where) for one in steady(question, REQUESTS, BATCH) if one.answered]
-    changed = [(one, alike(one)) for one in steady(question, FILES, BATCH)]
-    for phase, where in dict.fromkeys((one.phase, tuple(where.items())) for one, where in [*asked, *changed]):
-        yield _point(phase, dict(where))
-
-
-def _point(phase: str, where: Mapping[str, Value]) -> SweepPoint:
-    at = Point(phase, "after", {**where, "batch": BATCH}, 1)
-    plan = Plan((Fault(at, (KILL,)),), SETTINGS)
-    detail = f"{' '.join(map(str, where.values()))}, {ROWS} rows"
-    return SweepPoint(Step(phase, "after"), format_action(KILL), LARGE, BATCH, plan, detail, alone=True)
+    for kind in kinds_in(question, BATCH):
+        plan = Plan((Fault(kind.point("after", BATCH, 1), (KILL,)),), SETTINGS)
+        here, detail = Step(kind.phase, "after"), f"{kind.shown}, {ROWS} rows"
+        yield SweepPoint(here, format_action(KILL), LARGE, BATCH, plan, detail, alone=True)
 
 
 WITHOUT_A_FAULT = SweepPoint(

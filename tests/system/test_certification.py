@@ -31,6 +31,7 @@ FOUND = {
     "knows_the_last_batch_only": ("sink.write:before", "duplicated"),
     "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
+    "archives_after_ten_batches": ("request:before", "duplicated"),
     "waits_for_ten_seconds": ("request:before", "lost"),
     "retries_a_lost_answer": ("line *:{write(target, batch, rows)}", "duplicated"),
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
@@ -69,7 +70,8 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
 
 
 OF_ALL_BATCHES = (
-    "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first"
+    "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
+    "archives_after_ten_batches",
 )  # fmt: skip
 IN_SHORT = ("ledger_by_attempt",)
 

@@ -217,6 +217,22 @@ def test_batches_of_two_digits_are_struck_in_a_longer_run_of_their_own() -> None
     assert all(len({one.batches for one in pack.points}) == 1 for pack in packs(found, 8))
 
 
+def test_what_every_batch_asks_for_is_struck_where_ten_batches_lie_behind_it() -> None:
+    def asked(batch: int, *kinds: str) -> list[dict[str, Any]]:
+        more = {"batch": batch, "service": "postgres"}
+        of_kinds = [point("request", "before", kind=kind, text=kind, **more) for kind in kinds]
+        return [*batch_of(batch), *of_kinds, point("batch.commit", "before", batch=batch)]
+
+    trace = [*asked(0, "CREATE", "INSERT", "DELETE"), *asked(1, "INSERT", "DELETE"), *asked(2, "INSERT", "DELETE")]
+    late = [one for one in space(trace, batches=3).points if one.role == "late" and one.step.startswith("request")]
+    assert [one.text for one in late] == [
+        f"request:{edge}[service=postgres, kind={kind}, batch={batch}]#1 -> kill(driver)"
+        for kind in ("INSERT", "DELETE")
+        for edge, batch in (("before", 10), ("after", 11))
+    ]
+    assert {one.batches for one in late} == {12}
+
+
 @pytest.mark.parametrize("batches", [None, 12, 20])
 def test_a_longer_run_is_not_made_where_one_batch_is_asked_for_or_the_workload_is_as_long(batches: int | None) -> None:
     trace = [*batch_of(1), point("batch.commit", "before", batch=1)]

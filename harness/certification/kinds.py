@@ -1,0 +1,42 @@
+"""Kinds of what a batch does outside of the job: requests of one service's kind, changes of files by one operation in
+one directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...faults import Point, Value
+from .effects import Effect, Family, steady
+from .files import FILES, alike
+from .points import Question
+from .requests import REQUESTS
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``where`` chooses all of the kind in any batch."""
+
+    phase: str
+    where: tuple[tuple[str, Value], ...]
+
+    @property
+    def shown(self) -> str:
+        return " ".join(str(value) for _, value in self.where)
+
+    def point(self, edge: Literal["before", "after"], batch: int, nth: int) -> Point:
+        return Point(self.phase, edge, {**dict(self.where), "batch": batch}, nth)
+
+
+def kind_of(effect: Effect) -> Kind:
+    return Kind(effect.phase, tuple((alike(effect) if effect.phase == FILES.phase else effect.where).items()))
+
+
+def kinds_of(question: Question, family: Family, batch: int) -> list[Kind]:
+    """The kind of each effect that every run of the batch has and that is known to be answered, one after the other."""
+    return [kind_of(one) for one in steady(question, family, batch) if one.answered]
+
+
+def kinds_in(question: Question, batch: int) -> list[Kind]:
+    """Each kind once."""
+    return list(dict.fromkeys(kind for family in (REQUESTS, FILES) for kind in kinds_of(question, family, batch)))
