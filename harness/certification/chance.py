@@ -47,11 +47,12 @@ def left_to_chance(space: Space, store: Store, traces: Traces) -> Space:
     """The space without the points that no try reached, and in which the traces differ: these are named."""
     left_out = [point for point in space.points if _was_missed(store.get(point.text)) and traces.differ(point)]
     kept = tuple(point for point in space.points if point not in left_out)
-    gaps = tuple(Gap(point.at, point.action, point.role, REASON) for point in left_out)
-    return replace(space, points=kept, by_chance=gaps)
+    return replace(space, points=kept, by_chance=tuple(map(_gap, left_out)))
 
 
-REASON = "it comes as time has it, and did not in any try"
+def _gap(point: SweepPoint) -> Gap:
+    reason = "it comes as time has it, and did not in any try"
+    return Gap(point.at, point.action, point.role, ": ".join([*filter(None, [point.detail]), reason]))
 
 
 def _was_missed(result: PointResult | None) -> bool:

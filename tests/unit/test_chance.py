@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -62,9 +63,10 @@ def left(missed: SweepPoint, **result: Any) -> Space:
     ],
 )
 def test_what_batches_have_more_or_less_often_is_left_to_chance(plan: str) -> None:
-    missed = point(plan)
+    missed = replace(point(plan), detail="the second")
     found = left(missed)
-    assert (found.points, [gap.at for gap in found.by_chance]) == ((), [missed.at])
+    reason = "the second: it comes as time has it, and did not in any try"
+    assert (found.points, [(gap.at, gap.reason) for gap in found.by_chance]) == ((), [(missed.at, reason)])
     assert found.whole
 
 
