@@ -31,7 +31,7 @@ FOUND = {
     "knows_the_last_batch_only": ("sink.write:before", "duplicated"),
     "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
-    "archives_after_ten_batches": ("request:before", "duplicated"),
+    "archives_after_ten_batches": ("request:after", "duplicated"),
     "waits_for_ten_seconds": ("request:before", "lost"),
     "retries_a_lost_answer": ("line *:{write(target, batch, rows)}", "duplicated"),
     "starts_over": ("line *:{connection.commit()}", "duplicated"),
