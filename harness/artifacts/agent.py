@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..java import Java
+from ..runtime.scratch import scratch_directory
 from ..spark import SparkInstall
 from .errors import ArtifactError, of_storage
 
@@ -45,14 +45,14 @@ def make_agent(cache: Path, java: Java, spark: SparkInstall, byteman: Path) -> P
     path = agent_path(cache)
     if path.is_file():
         return path
-    with tempfile.TemporaryDirectory(prefix="onceproof-setup-") as classes:
-        _compile(java, spark, byteman, Path(classes))
+    with scratch_directory("setup") as classes:
+        _compile(java, spark, byteman, classes)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             with zipfile.ZipFile(temporary, "w") as jar:
                 jar.writestr("META-INF/MANIFEST.MF", MANIFEST)
-                for file in sorted(Path(classes).rglob("*.class")):
+                for file in sorted(classes.rglob("*.class")):
                     jar.write(file, str(file.relative_to(classes)))
             os.replace(temporary, path)
         except OSError as error:

@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from ..java import Java
+from ..runtime.scratch import scratch_directory
 from ..spark import QUICK_START, SparkInstall
 from ..spark_conf import lean_properties, write_conf_dir
 from . import Artifacts
@@ -103,8 +103,7 @@ def make_launcher_archive(artifacts: Artifacts, java: Java, spark: SparkInstall)
 @contextlib.contextmanager
 def training_broker(artifacts: Artifacts, java: Java, dump: Path | None = None) -> Iterator[str]:
     """A single KRaft broker; gives its bootstrap address, ends it in order, and writes the archive ``dump`` then."""
-    with tempfile.TemporaryDirectory(prefix="onceproof-setup-") as scratch:
-        directory = Path(scratch)
+    with scratch_directory("setup") as directory:
         client, controller = _free_ports(2)
         properties = directory / "server.properties"
         properties.write_text(_server_properties(directory, client, controller))
@@ -136,8 +135,7 @@ def broker_command(artifacts: Artifacts, java: Java, *options: str) -> list[str]
 
 
 def _training_job(artifacts: Artifacts, java: Java, spark: SparkInstall, dump: Path, bootstrap: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="onceproof-setup-") as scratch:
-        directory = Path(scratch)
+    with scratch_directory("setup") as directory:
         options = f'{" ".join(QUICK_START)} -Djava.io.tmpdir={directory} "-XX:ArchiveClassesAtExit={dump}"'
         properties = lean_properties(java, spark, artifacts) | {
             "spark.master": "local[2]",
