@@ -89,11 +89,8 @@ class _Awaited:
     given_up: bool = False
 
 
-_Connection = tuple[str, str]
-"""The process and the thread of what comes by one connection, as its points tell them."""
-
 _Stopped = tuple[str, ...]
-"""The process and thread of what acts on an order, and the file and line of a line that raises."""
+"""The process and thread of what acts on an order, a connection too, and the file and line of a line that raises."""
 
 
 @dataclass
@@ -179,8 +176,9 @@ class _Step:
     @property
     def arrives_late(self) -> bool:
         """Whether the parked thread passes a request on once the action, the last of its fault, is over."""
-        last = self.number == len(self.armed.fault.actions) - 1
-        return last and self.spec.keeps_thread and _is_on_its_way(self.scene.point)
+        last, point = self.number == len(self.armed.fault.actions) - 1, self.scene.point
+        goes_out = (point.get("phase"), point.get("edge")) == ("request", "before")
+        return last and self.spec.keeps_thread and goes_out
 
     @property
     def process(self) -> str | None:
@@ -231,7 +229,7 @@ class Injector:
         self._armed = tuple(_arm(index, fault) for index, fault in enumerate(plan.faults))
         self._awaited: list[_Awaited] = []
         self._orders: dict[_Stopped, _Step] = {}
-        self._arrivals: dict[_Connection, threading.Event] = {}
+        self._arrivals: dict[_Stopped, threading.Event] = {}
         self._begun: set[tuple[str, str | None]] = set()
         self._batches = Batches()
         self._stages = Stages()
@@ -417,7 +415,7 @@ class Injector:
         with self._lock:
             self._record("point", point)
             fires, again, holders, awaited = self._matching(point)
-            arrived = self._arrivals.pop(_connection(point), None)
+            arrived = self._arrivals.pop(_stopped(point), None)
         if arrived is not None:
             arrived.set()
         for waiting in awaited:
@@ -641,7 +639,7 @@ class Injector:
         answered = threading.Event()
         if awaited.reached:
             with self._lock:
-                self._arrivals[_connection(step.scene.point)] = answered
+                self._arrivals[_stopped(step.scene.point)] = answered
             over.set()
             answered.wait(ARRIVAL)
         self._forget(awaited)
@@ -717,15 +715,6 @@ def _ended_elsewhere(fault: Fault) -> Iterator[tuple[str, str | None]]:
 
 def _stopped(fields: Mapping[str, Any]) -> _Stopped:
     return (str(fields.get("process")), *(str(fields.get(name)) for name in ("thread", "file", "line")))
-
-
-def _connection(point: Mapping[str, Any]) -> _Connection:
-    return str(point.get("process")), str(point.get("thread"))
-
-
-def _is_on_its_way(point: Mapping[str, Any]) -> bool:
-    """Whether a request is stopped before it goes out."""
-    return (point.get("phase"), point.get("edge")) == ("request", "before")
 
 
 def _place(step: _Step) -> str:
