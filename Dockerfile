@@ -32,6 +32,7 @@ RUN --mount=type=secret,id=extra_ca \
 COPY onceproof/__init__.py onceproof/documents.py onceproof/
 COPY harness/errors.py harness/java.py harness/setup_steps.py harness/spark.py harness/spark_conf.py onceproof/harness/
 COPY harness/artifacts onceproof/harness/artifacts
+COPY harness/runtime onceproof/harness/runtime
 COPY image/prepare.py ./
 RUN --mount=type=secret,id=extra_ca \
     ONCEPROOF_CACHE=/opt/onceproof/cache with-ca venv/bin/python prepare.py /opt/onceproof
