@@ -45,7 +45,7 @@ from .library import KnownFailure, NoSuchFailure, known_failure, known_failures
 from .printing import format_place
 from .rendezvous import Rendezvous
 from .replays import left_behind
-from .resolve import ResolvedPlan, resolve
+from .resolution import ResolvedPlan, resolve
 from .shape import hands_over_updates, keeps_state, modules_used
 from .statements import calls_at
 

@@ -20,7 +20,7 @@ from onceproof.faults import (
     parse_located,
     resolve,
 )
-from onceproof.faults.resolve import TRACED_ROWS
+from onceproof.faults.resolution import TRACED_ROWS
 
 FOREACH = SinkShape(foreach_batch=True, python_file="/sinks/postgres_upsert.py", lines=frozenset({10, 12, 20, 21, 30}))
 KAFKA = SinkShape(v2=True, python_file="/sinks/kafka_append.py", lines=frozenset({9}))
