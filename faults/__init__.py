@@ -30,7 +30,7 @@ from .catalogue import (
 from .declarations import ALWAYS_REPORTED, EXECUTIONS, SERVERS, Execution
 from .errors import PlanError
 from .handlers import errors_at
-from .injector import Injector
+from .injection import Injector
 from .language import (
     LocatedPlan,
     format_action,

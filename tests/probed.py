@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from onceproof.faults.injector import Injector
+from onceproof.faults.injection import Injector
 from onceproof.faults.probes import rules
 from onceproof.faults.probes.rule import Side
 from onceproof.harness.artifacts import Artifacts

@@ -12,7 +12,7 @@ from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from kafka.admin import KafkaAdminClient
 from onceproof.faults import parse
-from onceproof.faults.injector import Injector
+from onceproof.faults.injection import Injector
 from onceproof.harness.environments.base import ProbePoint
 from onceproof.harness.environments.local import LocalEnvironment, LocalOptions, open_local
 from onceproof.harness.kafka_topics import create_topics

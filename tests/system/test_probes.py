@@ -18,7 +18,7 @@ import psutil
 import pyspark
 import pytest
 from onceproof.faults import Plan, parse
-from onceproof.faults.injector import Injector
+from onceproof.faults.injection import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
 from onceproof.faults.probes.jvm import every_rule
 from onceproof.faults.probes.rule import Side

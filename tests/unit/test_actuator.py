@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from onceproof.faults.injector import Stopwatch, wall_time
+from onceproof.faults.injection import Stopwatch, wall_time
 from onceproof.harness.environments.base import EffectError
 from onceproof.harness.trial.actuator import TrialActuator
 from onceproof.harness.trial.network import Cut

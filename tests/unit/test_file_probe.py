@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from onceproof.faults import Plan, parse
-from onceproof.faults.injector import Injector
+from onceproof.faults.injection import Injector
 from onceproof.faults.probes import FILE_PROBE, PYTHON_PROBE
 from onceproof.harness.runtime.waiting import wait_for
 

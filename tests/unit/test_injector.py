@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from onceproof.faults import parse
-from onceproof.faults.injector import Injector
+from onceproof.faults.injection import Injector
 from onceproof.faults.report import Batches, Malformed, Stages, Tasks, read_message, to_point
 
 from onceproof.plans import ActionReference, Point
