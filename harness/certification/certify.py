@@ -27,7 +27,6 @@ from .certificate import (
 from .chance import Traces, left_to_chance
 from .engine import Engine
 from .inputs import inputs_of
-from .larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
@@ -39,6 +38,7 @@ from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
+from .strikes.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, read_journal, traced
 from .unswept import unswept

@@ -14,7 +14,7 @@ from ...faults import Point
 from ...faults.matching import matches
 from .points import Gap, Space, SweepPoint
 from .results import PointResult, Store
-from .space import EFFECTS
+from .strikes.effects import EFFECTS
 from .trace import Event, reports, runs_of
 
 PHASES = ("line", *(family.phase for family in EFFECTS))

@@ -15,8 +15,8 @@ from ...faults import Value
 from .effects import Effect, Family, Loss, thread_of
 from .names import PHASE, pattern_of
 from .points import FAIL, Question
-from .power import POWER
 from .shapes import shapes_of_kinds
+from .strikes.power import POWER
 from .trace import Event
 
 

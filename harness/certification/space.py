@@ -2,7 +2,7 @@
 
 No step of the protocol is known here by its name: a phase of the catalogue says by which actions it is swept
 (``sweep``), and the plan language says which of them a sink and an environment can have. What a phase does not say of
-itself has a module of its own.
+itself is a module of :mod:`.strikes`.
 """
 
 from __future__ import annotations
@@ -13,62 +13,29 @@ from fnmatch import fnmatchcase
 
 from ...faults import PHASES
 from ..errors import UsageError
-from .copies import single_copies
-from .crash_loops import crash_loops
-from .effects import effects
-from .failures import failures
-from .files import FILES
-from .in_place import in_place
-from .known import KNOWN, known
-from .larger import larger
-from .lines import facts, lines, second_crashes
-from .longer import longer
 from .names import with_patterns
-from .outages import outages
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
-from .power import power_losses
-from .repartitioned import repartitioned
-from .requests import REQUESTS
-from .servers import servers
-from .slow import late_recovery, requests_begun_anew, slow_recovery, slow_requests
-from .starts import facts_of_starts, starts
-from .steps import ONE_TASK_ENDED, one_task_alone, steps, unreached
-from .stops import stops
+from .steps import ONE_TASK_ENDED, unreached
+from .strikes import strikes
+from .strikes.effects import EFFECTS
+from .strikes.known import KNOWN
 from .trace import Line, Step
-from .unawaited import unawaited
-from .zombies import zombies
 
 PLANS = "plans"
 
 KINDS = ("all", "phases", "lines", "effects", PLANS)
 
-EFFECTS = (REQUESTS, FILES)
-
 
 def space_of(question: Question) -> Space:
-    """The points in the order of the protocol: steps, effects, lines, what only a replay runs, then what runs before a
-    query."""
+    """The points in the order of the strikes."""
     question = with_patterns(question)
-    wanted: list[SweepPoint | Gap] = [*steps(question), *one_task_alone(question), *known(question)]
-    of_code: list[SweepPoint] = []
-    if question.profile not in STEPS_ONLY:
-        wanted += [point for family in EFFECTS for point in effects(question, family)]
-        wanted += [*power_losses(question), *crash_loops(question), *failures(question)]
-        wanted += [*facts(question), *facts_of_starts(question)]
-        wanted += [*slow_requests(question), *requests_begun_anew(question)]
-        wanted += [*slow_recovery(question), *late_recovery(question)]
-        wanted += [*unawaited(question), *stops(question)]
-        wanted += [
-            *zombies(question),
-            *servers(question),
-            *outages(question),
-            *single_copies(question),
-            *in_place(question),
-            *repartitioned(question),
-            *longer(question),
-            *larger(question),
-        ]
-        of_code += [*lines(question), *second_crashes(question), *starts(question)]
+    wanted = [
+        found
+        for strike in strikes()
+        if strike.steps_only or question.profile not in STEPS_ONLY
+        for points in strike.points
+        for found in points(question)
+    ]
     possible: list[SweepPoint] = []
     impossible: dict[tuple[str, str, str], Gap] = {}
     untried: list[Gap] = []
@@ -83,7 +50,7 @@ def space_of(question: Question) -> Space:
             impossible.setdefault((found.step, found.action, reason), Gap(found.at, found.action, found.role, reason))
     if question.profile == "demo":
         possible = _by_turns(possible)
-    return Space(tuple(possible + of_code), tuple(impossible.values()), tuple(unreached(question)), tuple(untried))
+    return Space(tuple(possible), tuple(impossible.values()), tuple(unreached(question)), tuple(untried))
 
 
 def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:

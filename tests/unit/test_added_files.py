@@ -124,6 +124,38 @@ def test_an_action_that_need_not_leave_anything_behind_is_refused_at_import(copy
     assert "TypeError: action rattle declares no requirement that holds at every step: see requires" in ran.stderr
 
 
+STRIKE = """
+from ....faults import Action, Fault, Plan, format_action
+from ..points import SweepPoint, selector
+from ..trace import Step
+from ._declaration import Strike
+
+def naps(question):
+    here, nap = Step("sink.write", "before"), Action("delay", arguments={"for": 0.001})
+    for role, batch in question.roles.items():
+        yield SweepPoint(here, format_action(nap), role, batch, Plan((Fault(selector(here, batch), (nap,)),)))
+
+STRIKE = Strike(5, (naps,))
+"""
+
+SWEPT = """
+from test_space import batch_of, space
+print(space(batch_of(1)).points[0].text)
+"""
+
+
+def test_a_strike_is_added_by_one_file(copy: Path) -> None:
+    (copy / "harness" / "certification" / "strikes" / "naps.py").write_text(STRIKE)
+    assert printed(copy, SWEPT) == ["sink.write:before[batch=0] -> delay(1ms)"]
+
+
+def test_a_strike_that_declares_none_is_refused(copy: Path) -> None:
+    (copy / "harness" / "certification" / "strikes" / "naps.py").write_text(STRIKE.partition("STRIKE =")[0])
+    ran = run(copy, SWEPT)
+    assert ran.returncode == 1
+    assert "TypeError: onceproof.harness.certification.strikes.naps declares no STRIKE" in ran.stderr
+
+
 PHASE = """
 from ..declarations import Phase
 from ..probes.rule import Rule, Spot

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from onceproof.harness.certification.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from onceproof.harness.certification.points import Question, Space
 from onceproof.harness.certification.results import PointResult
 from onceproof.harness.certification.scope import scope_of
 from onceproof.harness.certification.space import select, space_of
+from onceproof.harness.certification.strikes.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 
 OF_BATCH = {"edge": "before", "run": "r", "event": "point", "process": "p", "thread": "1"}
 

@@ -9,7 +9,7 @@ from onceproof.faults import PlanError, SinkShape, parse, resolve
 from onceproof.faults.protocols import OWN, PROTOCOLS
 from onceproof.harness.certification.points import Question, Space, SweepPoint
 from onceproof.harness.certification.space import select, space_of
-from onceproof.harness.certification.steps import steps
+from onceproof.harness.certification.strikes.steps import steps
 
 ROLES = {"first": 0, "middle": 1}
 FIRST_RUN, REPLAY = "run-1", "run-2"

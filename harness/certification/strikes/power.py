@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from .points import Question, SweepPoint
-from .trace import Step
+from ....faults import Action, Fault, Plan, Point, format_action
+from ..points import Question, SweepPoint
+from ..trace import Step
+from ._declaration import Strike
 
 POWER = Action("kill", "driver", {"unsynced": "lost"})
 
@@ -19,3 +20,6 @@ def power_losses(question: Question) -> Iterator[SweepPoint]:
         for phase, edge in WHERE:
             plan = Plan((Fault(Point(phase, edge, {"batch": batch}), (POWER,)),))  # type: ignore[arg-type]
             yield SweepPoint(Step(phase, edge), format_action(POWER), role, batch, plan)
+
+
+STRIKE = Strike(30, (power_losses,))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from ...faults.capabilities import FOLLOWERS
-from .points import Question, SweepPoint
-from .trace import Event, Step, reports
+from ....faults import Action, Fault, Plan, Point, format_action
+from ....faults.capabilities import FOLLOWERS
+from ..points import Question, SweepPoint
+from ..trace import Event, Step, reports
+from ._declaration import Strike
 
 STOPPED = 8.0
 """Seconds for which the others stand still at most: so long does a client wait that wants a copy."""
@@ -47,3 +48,6 @@ def _point(event: Event, role: str, batch: int) -> SweepPoint:
     plan = Plan((Fault(before, (pause,)), Fault(after, (kill, Action("resume", "broker")))))
     here, shown = Step("request", "after"), format_action(kill)
     return SweepPoint(here, shown, role, batch, plan, DETAIL, alone=True, exclusive=True, required=True)
+
+
+STRIKE = Strike(80, (single_copies,))

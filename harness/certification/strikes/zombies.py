@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from .files import FILES
-from .points import Question, SweepPoint, line_at, selector
-from .requests import REQUESTS
-from .roles import MIDDLE
-from .steps import shown
-from .trace import WORKER, Event, Line, Step, driver_lines, executed, line_of, reports
+from ....faults import Action, Fault, Plan, Point, format_action
+from ..files import FILES
+from ..points import Question, SweepPoint, line_at, selector
+from ..requests import REQUESTS
+from ..roles import MIDDLE
+from ..steps import shown
+from ..trace import WORKER, Event, Line, Step, driver_lines, executed, line_of, reports
+from ._declaration import Strike
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
@@ -86,3 +87,6 @@ def _point(here: Step | Line, at: Point, role: str, batch: int, until: int) -> S
     shown = format_action(Action("pause", "driver"))
     detail = "taken for dead" if until == batch else "taken for dead, until the next batch"
     return SweepPoint(here, shown, role, batch, Plan((Fault(at, (pause,)),)), detail, alone=True)
+
+
+STRIKE = Strike(65, (zombies,))

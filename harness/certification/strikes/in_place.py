@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Action, Fault, Moment, Plan, Point, format_action
-from .effects import steady
-from .files import FILES
-from .points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, line_at
-from .requests import REQUESTS
-from .roles import MIDDLE
-from .trace import Line, Step, driver_lines, executed
+from ....faults import Action, Fault, Moment, Plan, Point, format_action
+from ..effects import steady
+from ..files import FILES
+from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, line_at
+from ..requests import REQUESTS
+from ..roles import MIDDLE
+from ..trace import Line, Step, driver_lines, executed
+from ._declaration import Strike
 
 STARTS = 4
 AGAIN = {"starts": str(STARTS)}
@@ -42,3 +43,6 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
 def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) -> SweepPoint:
     plan = Plan((Fault(at, (action,)),), AGAIN)
     return SweepPoint(here, format_action(action), MIDDLE, batch, plan, detail=DETAIL, alone=True)
+
+
+STRIKE = Strike(85, (in_place,))

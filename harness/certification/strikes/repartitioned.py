@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Action, Fault, Plan, format_action
-from .points import CRASH, KILL, Question, SweepPoint, selector
-from .roles import MIDDLE
-from .steps import ONE_TASK_ENDED, shown
-from .trace import Step, executed
+from ....faults import Action, Fault, Plan, format_action
+from ..points import CRASH, KILL, Question, SweepPoint, selector
+from ..roles import MIDDLE
+from ..steps import ONE_TASK_ENDED, shown
+from ..trace import Step, executed
+from ._declaration import Strike
 
 MORE = 2
 """So many partitions more than the batch had tasks: what each task had, several have then."""
@@ -37,3 +38,6 @@ def repartitioned(question: Question) -> Iterator[SweepPoint]:
 def _point(here: Step, fault: Fault, batch: int) -> SweepPoint:
     shown_as = " then ".join(map(format_action, fault.actions))
     return SweepPoint(here, shown_as, MIDDLE, batch, Plan((fault,)), detail="replayed in more tasks", alone=True)
+
+
+STRIKE = Strike(90, (repartitioned,))

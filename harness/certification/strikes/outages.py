@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from .effects import Effect, steady
-from .files import FILES, alike
-from .points import Question, SweepPoint
-from .requests import REQUESTS
-from .roles import MIDDLE
-from .trace import Step
+from ....faults import Action, Fault, Plan, Point, format_action
+from ..effects import Effect, steady
+from ..files import FILES, alike
+from ..points import Question, SweepPoint
+from ..requests import REQUESTS
+from ..roles import MIDDLE
+from ..trace import Step
+from ._declaration import Strike
 
 AWAY = 40.0
 """Seconds: more than the waits of five tries, each twice as long as the one before, from a second on (31)."""
@@ -55,3 +56,6 @@ def _full(effect: Effect, batch: int) -> SweepPoint:
     plan = Plan((Fault(Point(effect.phase, "before", {**where, "batch": batch}), (FULL,)),))
     detail = f"{where['op']} in {str(where['path']).removesuffix('/*')}"
     return SweepPoint(Step(effect.phase, "before"), format_action(FULL), MIDDLE, batch, plan, detail, alone=True)
+
+
+STRIKE = Strike(75, (outages,))

@@ -6,15 +6,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...faults import Fault, Plan, format_action
-from .effects import Family
-from .files import FILES
-from .kinds import kinds_of
-from .points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
-from .requests import REQUESTS
-from .roles import MIDDLE
-from .steps import shown
-from .trace import Step, executed
+from ....faults import Fault, Plan, format_action
+from ..effects import Family
+from ..files import FILES
+from ..kinds import kinds_of
+from ..points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
+from ..requests import REQUESTS
+from ..roles import MIDDLE
+from ..steps import shown
+from ..trace import Step, executed
+from ._declaration import Strike
 
 CRASHES = 3
 """Sinks that give a batch up usually do so within four tries."""
@@ -52,3 +53,6 @@ def _in_pieces(question: Question, family: Family, batch: int) -> Iterator[Sweep
     plan = Plan((*(Fault(place, (KILL,)) for place in places), crash_in(batch)))
     detail = f"{last.shown}, a third of {pieces} each time"
     yield SweepPoint(Step(family.phase, "after"), format_action(KILL), MIDDLE, batch, plan, detail)
+
+
+STRIKE = Strike(35, (crash_loops,))

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from ...faults.protocols import protocol_of
-from .effects import Effect, steady
-from .points import CRASH, KILL, Question, SweepPoint, crash_in, selector
-from .requests import REQUESTS, first_of_each_kind
-from .roles import MIDDLE
-from .trace import Step, executed, reports
+from ....faults import Action, Fault, Plan, Point, format_action
+from ....faults.protocols import protocol_of
+from ..effects import Effect, steady
+from ..points import CRASH, KILL, Question, SweepPoint, crash_in, selector
+from ..requests import REQUESTS, first_of_each_kind
+from ..roles import MIDDLE
+from ..trace import Step, executed, reports
+from ._declaration import Strike
 
 TAKES = 16.0
 """Seconds that an answer takes: more than clients are commonly told to wait (5, 10, 15)."""
@@ -166,3 +167,6 @@ def _late(here: Step, at: Point, batch: int, shown: str = "") -> SweepPoint:
     plan = Plan((Fault(at, (KILL, Action("restart", "driver", {"after": AWAY}))),))
     detail = ", ".join([*([shown] if shown else []), f"back after {AWAY:g} s"])
     return SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, detail=detail, alone=True)
+
+
+STRIKE = Strike(50, (slow_requests, requests_begun_anew, slow_recovery, late_recovery))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Fault, Plan, Point, format_action
-from .points import STOP, Question, SweepPoint, line_at, of_one_task, selector
-from .roles import MIDDLE
-from .steps import shown
-from .trace import Line, Step, driver_lines, executed
+from ....faults import Fault, Plan, Point, format_action
+from ..points import STOP, Question, SweepPoint, line_at, of_one_task, selector
+from ..roles import MIDDLE
+from ..steps import shown
+from ..trace import Line, Step, driver_lines, executed
+from ._declaration import Strike
 
 
 def stops(question: Question) -> Iterator[SweepPoint]:
@@ -29,3 +30,6 @@ def stops(question: Question) -> Iterator[SweepPoint]:
 
 def _point(here: Step | Line, at: Point, batch: int) -> SweepPoint:
     return SweepPoint(here, format_action(STOP), MIDDLE, batch, Plan((Fault(at, (STOP,)),)), alone=True)
+
+
+STRIKE = Strike(60, (stops,))

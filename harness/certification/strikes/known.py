@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Plan, Point, known_failures, parse
-from ...faults.settings import settings_of
-from .points import ANY_BATCH, Question, SweepPoint
-from .trace import Step
+from ....faults import Plan, Point, known_failures, parse
+from ....faults.settings import settings_of
+from ..points import ANY_BATCH, Question, SweepPoint
+from ..trace import Step
+from ._declaration import Strike
 
 KNOWN = "plan "
 """What stands before a failure's name, where others have a step."""
@@ -30,3 +31,6 @@ def _batch(plan: Plan) -> int | None:
     at = plan.faults[0].at
     batch = at.where.get("batch") if isinstance(at, Point) else None
     return batch if isinstance(batch, int) else None
+
+
+STRIKE = Strike(15, (known,), steps_only=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...faults import Fault, Plan, format_action
-from .kinds import kinds_in
-from .points import KILL, Gap, Question, Space, SweepPoint
-from .results import PointResult
-from .trace import Step
+from ....faults import Fault, Plan, format_action
+from ..kinds import kinds_in
+from ..points import KILL, Gap, Question, Space, SweepPoint
+from ..results import PointResult
+from ..trace import Step
+from ._declaration import Strike
 
 ROWS = 16_000
 """Of the only batch: more than ten thousand, and more than five thousand in each of three tasks."""
@@ -55,3 +56,6 @@ def tried_without_a_fault(space: Space, result: PointResult | None) -> Space:
     gap = Gap(here.at, here.action, here.role, f"{here.action} are more than it can take: {result.own_error}")
     kept = tuple(point for point in space.points if point.role != LARGE)
     return replace(space, points=kept, impossible=(*space.impossible, gap))
+
+
+STRIKE = Strike(100, (larger,))

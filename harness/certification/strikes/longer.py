@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Literal
 
-from ...faults import Fault, Plan, format_action
-from .kinds import Kind, kinds_in
-from .points import KILL, Question, SweepPoint, crash_in
-from .trace import Step, executed
+from ....faults import Fault, Plan, format_action
+from ..kinds import Kind, kinds_in
+from ..points import KILL, Question, SweepPoint, crash_in
+from ..trace import Step, executed
+from ._declaration import Strike
 
 BATCHES = 12
 LATE = "late"
@@ -49,3 +50,6 @@ def _of_every_batch(question: Question) -> list[Kind]:
 def _point(here: Step, fault: Fault, batch: int, shown: str = "") -> SweepPoint:
     detail = f"{shown}{BATCHES} batches, id {batch}"
     return SweepPoint(here, format_action(KILL), LATE, batch, Plan((fault,)), detail, batches=BATCHES)
+
+
+STRIKE = Strike(95, (longer,))

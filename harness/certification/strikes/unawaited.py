@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ...faults import Action, Fault, Plan, Point
-from .points import KILL, Question, SweepPoint
-from .roles import MIDDLE
-from .trace import Event, Step, reports, runs_of
+from ....faults import Action, Fault, Plan, Point
+from ..points import KILL, Question, SweepPoint
+from ..roles import MIDDLE
+from ..trace import Event, Step, reports, runs_of
+from ._declaration import Strike
 
 KINDS = {"request": ("service", "kind"), "file": ("op",)}
 """Phases of what the job does outside of its processes, and what makes a kind of it."""
@@ -88,3 +89,6 @@ def _point(change: Point, kind: Kind, role: str, batch: int, *, alone: bool = Fa
     detail = f"{' '.join(kind)}, kept back while its batch is committed"
     plan = Plan((Fault(change, (delay,)), died))
     return SweepPoint(Step(change.phase, "before"), delay.name, role, batch, plan, detail, alone=alone)
+
+
+STRIKE = Strike(55, (unawaited,))

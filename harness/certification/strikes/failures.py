@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...faults import Fault, Plan, format_action
-from .points import FAIL, KILL, Question, SweepPoint, in_a_row, of_one_task, selector
-from .roles import MIDDLE
-from .steps import shown
-from .trace import Executed, Step, executed
+from ....faults import Fault, Plan, format_action
+from ..points import FAIL, KILL, Question, SweepPoint, in_a_row, of_one_task, selector
+from ..roles import MIDDLE
+from ..steps import shown
+from ..trace import Executed, Step, executed
+from ._declaration import Strike
 
 ATTEMPTS = 4
 """spark.task.maxFailures, unless a user has set it: a task that has failed so often fails its job."""
@@ -47,3 +48,6 @@ def _in_abort(abort: str, failing: Step, batch: int, seen: Executed) -> Iterator
         here = Step(abort, edge, failing.stage)
         plan = Plan((first, Fault(of_one_task(selector(here, batch), seen), (KILL,))))
         yield SweepPoint(shown(here, seen), format_action(KILL), MIDDLE, batch, plan, detail)
+
+
+STRIKE = Strike(40, (failures,))

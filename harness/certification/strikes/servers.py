@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from ...faults import Action, Fault, Plan, Point, format_action
-from .effects import Effect, steady
-from .points import Question, SweepPoint, selector
-from .requests import REQUESTS, first_of_each_kind
-from .trace import Step, executed
+from ....faults import Action, Fault, Plan, Point, format_action
+from ..effects import Effect, steady
+from ..points import Question, SweepPoint, selector
+from ..requests import REQUESTS, first_of_each_kind
+from ..trace import Step, executed
+from ._declaration import Strike
 
 STEPS = (Step("sink.write", "before"), Step("sink.write", "after"), Step("batch.commit", "after"))
 
@@ -53,3 +54,6 @@ def _at_request(question: Question, server: str, one: Effect, edge: str, role: s
 def _crash(server: str, here: Step, at: Point, role: str, batch: int, detail: str = "") -> SweepPoint:
     kill = Action("kill", server)
     return SweepPoint(here, format_action(kill), role, batch, Plan((Fault(at, (kill,)),)), detail, exclusive=True)
+
+
+STRIKE = Strike(70, (servers,))
