@@ -136,8 +136,9 @@ def _summary(asked: Space, results: Mapping[str, PointResult], cells: Sequence[C
     parts = [f"{_counted(run, len(asked.points))} over {batches} batch{'' if batches == 1 else 'es'}"]
     parts += _named("not reached", (cell for cell in cells if cell.status == "not reached"), by="step")
     parts += _named("not tried", (cell for cell in cells if cell.status == "not tried"), by="action")
-    by_chance = dict.fromkeys(cell.step for cell in cells if cell.status == "left to chance")
-    parts += [f"left to chance: {', '.join(by_chance)}"] if by_chance else []
+    if by_chance := [cell.step for cell in cells if cell.status == "left to chance"]:
+        points = _counted(len(by_chance), len(by_chance))
+        parts.append(f"left to chance: {points} at {', '.join(dict.fromkeys(by_chance))}")
     parts += _named("not possible here", (gap for gap in cells if gap.status == "not possible here"), by="action")
     if left_out:
         parts.append(f"not asked: {_counted(left_out, left_out)}")

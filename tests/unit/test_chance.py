@@ -103,7 +103,7 @@ def test_a_certificate_names_what_was_left_to_chance() -> None:
     space = Space((met,), by_chance=left(point("line[s.py:9][batch=1]#1")).by_chance)
     results = {met.text: cast(PointResult, SimpleNamespace(verdict="pass", reached=True))}
     found = scope_of(space, space, results, ROLES)
-    assert found.summary == "1 point over 1 batch; left to chance: line s.py:9"
+    assert found.summary == "1 point over 1 batch; left to chance: 1 point at line s.py:9"
     assert [(cell.step, cell.status, cell.missing) for cell in found.cells] == [
         ("line s.py:7", "pass", False),
         ("line s.py:9", "left to chance", False),
