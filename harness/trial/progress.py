@@ -58,8 +58,8 @@ class TrialProgress:
             if event == "query.ended":
                 self._ended.add(fields["process"])
                 self._writing.discard(fields["process"])
-            if event == "fault.fired":
-                self._fired = True
+            self._fired = self._fired or event == "fault.fired"
+            if event in ("fault.fired", "fault.repeated"):
                 self._consequences += self._self_inflicted(fields)
             self._note_network(event, fields)
             self._note_services(event, fields)

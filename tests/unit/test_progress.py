@@ -40,6 +40,12 @@ def test_a_driver_may_fail_by_itself_after(action: str) -> None:
     assert (progress.consequences(), progress.fired) == (1, True)
 
 
+def test_a_driver_may_fail_by_itself_each_time_that_a_fault_comes_again() -> None:
+    first, again = ("fault.fired", {"fault": 0, "number": 0}), ("fault.repeated", {"fault": 0, "number": 0})
+    progress = progress_of(first, again, again, plan="file:before -> fail(error=ENOSPC, times=3)")
+    assert progress.consequences() == 3
+
+
 @pytest.mark.parametrize("action", ["kill(driver)", "kill(broker)", "pause(driver, for=2s)", "delay(2s)"])
 def test_a_driver_that_fails_by_itself_is_not_excused_by(action: str) -> None:
     progress = progress_of(("fault.fired", {"fault": 0, "number": 0}), plan=f"task.run:before -> {action}")
