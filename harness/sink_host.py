@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
+import inspect
 import json
 import os
 import socket
@@ -16,6 +17,17 @@ import traceback
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+
+ARGUMENTS = {
+    "prepare": ("target",),
+    "write_batch": ("df", "batch_id", "target"),
+    "attach": ("stream", "target"),
+    "transform": ("df", "target"),
+    "read": ("target",),
+    "cleanup": ("target",),
+}
+"""What a sink's functions are called with, all by position."""
 
 
 def load(path: str) -> types.ModuleType:
@@ -76,7 +88,7 @@ def read(module: types.ModuleType, target: types.SimpleNamespace) -> list[dict[s
 
 def describe(module: types.ModuleType) -> dict[str, Any]:
     services = getattr(module, "SERVICES", ())
-    functions = ("prepare", "write_batch", "attach", "read", "cleanup")
+    functions = {name: function for name in ARGUMENTS if callable(function := getattr(module, name, None))}
     return {
         "guarantee": getattr(module, "GUARANTEE", None),
         "services": list(services) if isinstance(services, (tuple, list, set, frozenset)) else services,
@@ -88,8 +100,22 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "settle": plain(getattr(module, "SETTLE", 0.0)),
         "jars": _plain_tuple(getattr(module, "JARS", ())),
         "conf": _plain_mapping(getattr(module, "CONF", {})),
-        "functions": [name for name in functions if callable(getattr(module, name, None))],
+        "functions": list(functions),
+        "misfits": dict(filter(None, (misfit(*named) for named in functions.items()))),
     }
+
+
+def misfit(name: str, function: Any) -> tuple[str, list[str]] | None:
+    """A function that cannot be called as it will be: its head, and how one is written."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # one of C: it has none
+        return None
+    try:
+        signature.bind(*ARGUMENTS[name])
+    except TypeError:
+        return name, [f"{name}{signature}", f"{name}({', '.join(ARGUMENTS[name])})"]
+    return None
 
 
 def _plain_mapping(value: Any) -> Any:

@@ -182,7 +182,7 @@ class SinkProcess:
             path=self._path,
             guarantee=_guarantee(self._path, found["guarantee"]),
             services=services,
-            functions=_functions(self._path, found["functions"], services),
+            functions=_functions(self._path, found["functions"], found["misfits"], services),
             shape=facts,
             key=key,
             order=_order(self._path, found["order"], key, upsert),
@@ -310,7 +310,8 @@ def _guarantee(path: Path, value: object) -> Guarantee:
 def _services(path: Path, value: object) -> tuple[str, ...]:
     known = list(targets())
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise SinkError(f'sink {path.name}: SERVICES = {value!r} is not a tuple: write SERVICES = ("{known[0]}",)')
+        meant = value if value in known else known[0]
+        raise SinkError(f'sink {path.name}: SERVICES = {value!r} is not a tuple: write SERVICES = ("{meant}",)')
     for service in value:
         if service not in known:
             raise SinkError(
@@ -386,8 +387,12 @@ def _conf(path: Path, value: object) -> Mapping[str, str]:
     return dict(value)
 
 
-def _functions(path: Path, names: Sequence[str], services: Sequence[str]) -> frozenset[str]:
+def _functions(
+    path: Path, names: Sequence[str], misfits: Mapping[str, Sequence[str]], services: Sequence[str]
+) -> frozenset[str]:
     found = frozenset(names)
+    for head, form in misfits.values():
+        raise SinkError(f"sink {path.name}: {head} is called with other arguments: write {form}")
     if not found & {"write_batch", "attach"}:
         raise SinkError(
             f"sink {path.name} has neither write_batch(df, batch_id, target) nor attach(stream, target): define one"

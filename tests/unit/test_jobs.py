@@ -11,7 +11,7 @@ from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
-from onceproof.harness.sink_host import failure
+from onceproof.harness.sink_host import failure, misfit
 from onceproof.harness.sinks import Sink, _columns, _conf, _flag, _jars, _order, _settle, find_sink, jars_next_to
 
 SMALL = Workload(rows=12, batches=2)
@@ -189,6 +189,16 @@ def test_an_order_that_orders_nothing_is_refused(value: object, key: tuple[str, 
 def test_a_settle_that_is_no_time_is_refused(value: object) -> None:
     with pytest.raises(SinkError, match=r"^sink mine\.py: SETTLE = .* is not a number of seconds from 0 to 600: write"):
         _settle(HERE, value)
+
+
+def test_a_function_of_a_sink_takes_what_it_is_called_with() -> None:
+    assert misfit("write_batch", lambda frame, epoch, target, **more: None) is None
+    assert misfit("read", lambda *arguments: []) is None
+    assert misfit("read", dict) is None, "nothing is known of what it takes"
+    assert misfit("write_batch", lambda df, batch_id: None) == (
+        "write_batch",
+        ["write_batch(df, batch_id)", "write_batch(df, batch_id, target)"],
+    )
 
 
 def test_jars_are_coordinates_or_files_next_to_the_sink(tmp_path: Path) -> None:
