@@ -152,6 +152,25 @@ def test_a_driver_is_taken_for_dead_in_the_first_batch_too_and_once_until_the_ne
     ]
 
 
+def test_a_driver_that_was_taken_for_dead_comes_back_behind_the_first_change_of_the_next_batch() -> None:
+    def batches(*changing: int) -> list[str]:
+        trace = []
+        for batch in range(3):
+            asked = point("request", "before", batch=batch, service="postgres", kind="INSERT", text="INSERT")
+            trace += batch_of(batch)
+            for line in (6, 7, 8, 9):
+                trace += [*lines(batch, (line, 1)), *([asked] if line in changing else [])]
+        found = space(trace, code=Code(acts=lambda line: True)).points
+        return [one.text for one in found if "the middle of the next batch" in one.detail and one.alone]
+
+    there = "line[s.py:8][batch=2]#1"
+    end = f"{there}; {there} -> delay(longest=20s) until sink.write:after[batch=1]#2"
+    assert batches(6, 8, 9) == [
+        f"line[s.py:{line}][batch=1]#1 -> pause(driver, longest=30s) until {end}" for line in (6, 8)
+    ]
+    assert batches(9) == [], "nothing comes behind its only change"
+
+
 def test_a_batch_that_is_written_in_pieces_is_struck_three_times_in_the_middle_of_it() -> None:
     def pieces(count: int) -> list[str]:
         asked = [

@@ -1,5 +1,7 @@
 """A driver that stands still until another one has done its batch, and then goes on where it was: who fences it off?
-In one point it comes back a batch later, when what was asked for last is not its own batch any more.
+In one point it comes back a batch later, when what was asked for last is not its own batch any more; in others in the
+middle of that batch, behind what is done for it first: a name that both use, such as that of a staging table or of a
+draft, is then another batch's.
 
 It is struck where it may just have looked whether the batch is known, and has not written it yet: before lines that may
 change something, and rather before those that were seen to. Not at requests, since what is stopped there goes out as
@@ -26,6 +28,10 @@ LONGEST = 30.0
 """Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
 and so does whoever waits for it."""
 
+MIDWAY = 20.0
+"""Seconds that the other driver is kept at most in the middle of the next batch, until this one has done its own: it
+may be about to be refused, or may wait for a lock that the other one holds."""
+
 
 HANDED_OVER = Step("sink.write", "before")
 
@@ -42,11 +48,32 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
             yield _point(shown(step, seen), selector(step, batch), MIDDLE, batch, batch)
     if HANDED_OVER in seen.steps and HANDED_OVER in executed(question.trace, batch + 1).steps:
         yield _point(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, batch + 1)
+    yield from _midway(question, batch)
     first = min(question.roles, key=question.roles.__getitem__)
     for role in dict.fromkeys((first, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
             yield _point(line, line_at(line, at, 1), role, at, at)
+
+
+def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
+    """Before the first line that changes something and before the second, until the other driver has come as far as the
+    second in the next batch; there it waits until this one has ended its batch."""
+    lines, following = (_of_changes(question, of)[:2] for of in (batch, batch + 1))
+    if len(following) < 2:
+        return
+    there = line_at(following[1], batch + 1, 1)
+    ended = Point("sink.write", "after", {"batch": batch}, 2)
+    kept = Fault(there, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
+    for line in lines:
+        yield _paused(line, line_at(line, batch, 1), MIDDLE, batch, there, ", until the middle of the next batch", kept)
+
+
+def _of_changes(question: Question, batch: int) -> list[Line]:
+    """The driver's lines that were seen to change something in a batch, in the order of their first executions."""
+    changing = _changing(question.trace, batch)
+    lines = dict.fromkeys(driver_lines(question.trace, batch))
+    return [line for line in lines if line in changing and question.code.acts(line)]
 
 
 def _chosen(question: Question, batch: int) -> list[Line]:
@@ -82,11 +109,15 @@ def _evenly(lines: Sequence[Line], most: int) -> Sequence[Line]:
 
 def _point(here: Step | Line, at: Point, role: str, batch: int, until: int) -> SweepPoint:
     """``until``: the batch behind which it goes on."""
-    done = Point("batch.commit", "after", {"batch": until})
-    pause = Action("pause", "driver", {"longest": LONGEST}, until=done)
+    detail = "" if until == batch else ", until the next batch"
+    return _paused(here, at, role, batch, Point("batch.commit", "after", {"batch": until}), detail)
+
+
+def _paused(here: Step | Line, at: Point, role: str, batch: int, until: Point, detail: str, *more: Fault) -> SweepPoint:
+    pause = Action("pause", "driver", {"longest": LONGEST}, until=until)
     shown = format_action(Action("pause", "driver"))
-    detail = "taken for dead" if until == batch else "taken for dead, until the next batch"
-    return SweepPoint(here, shown, role, batch, Plan((Fault(at, (pause,)),)), detail, alone=True)
+    plan = Plan((Fault(at, (pause,)), *more))
+    return SweepPoint(here, shown, role, batch, plan, f"taken for dead{detail}", alone=True)
 
 
 STRIKE = Strike(65, (zombies,))
