@@ -18,7 +18,6 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-
 ARGUMENTS = {
     "prepare": ("target",),
     "write_batch": ("df", "batch_id", "target"),
