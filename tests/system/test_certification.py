@@ -29,6 +29,7 @@ FOUND = {
     "error_taken_for_absent": ("line *:{return connection.execute(KNOWN}", "duplicated"),
     "gives_up_on_conflicts": ("line *:{cursor.execute(RECORD}", "lost"),
     "knows_the_last_batch_only": ("sink.write:before", "duplicated"),
+    "stages_in_one_table": ("line *:{with psycopg.connect(target.postgres) as connection, connection}", "lost"),
     "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
     "archives_after_ten_batches": ("request:after", "duplicated"),

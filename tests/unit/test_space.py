@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -152,8 +153,8 @@ def test_a_driver_is_taken_for_dead_in_the_first_batch_too_and_once_until_the_ne
     ]
 
 
-def test_a_driver_that_was_taken_for_dead_comes_back_behind_the_first_change_of_the_next_batch() -> None:
-    def batches(*changing: int) -> list[str]:
+def test_a_driver_that_was_taken_for_dead_comes_back_between_the_changes_of_the_next_batch() -> None:
+    def batches(*changing: int) -> list[tuple[int, int]]:
         trace = []
         for batch in range(3):
             asked = point("request", "before", batch=batch, service="postgres", kind="INSERT", text="INSERT")
@@ -161,13 +162,22 @@ def test_a_driver_that_was_taken_for_dead_comes_back_behind_the_first_change_of_
             for line in (6, 7, 8, 9):
                 trace += [*lines(batch, (line, 1)), *([asked] if line in changing else [])]
         found = space(trace, code=Code(acts=lambda line: True)).points
-        return [one.text for one in found if "the middle of the next batch" in one.detail and one.alone]
+        struck = [one for one in found if "change of the next batch" in one.detail]
+        assert len({one.label for one in struck}) == len(struck)
+        assert all(one.alone for one in struck)
+        return [midway(one.text) for one in struck]
 
-    there = "line[s.py:8][batch=2]#1"
-    end = f"{there}; {there} -> delay(longest=20s) until sink.write:after[batch=1]#2"
-    assert batches(6, 8, 9) == [
-        f"line[s.py:{line}][batch=1]#1 -> pause(driver, longest=30s) until {end}" for line in (6, 8)
-    ]
+    def midway(text: str) -> tuple[int, int]:
+        lines = re.findall(r"line\[s.py:(\d+)\]", text)
+        here, there = (f"line[s.py:{line}]" for line in (lines[0], lines[-1]))
+        assert text == (
+            f"{here}[batch=1]#1 -> pause(driver, longest=30s) until {there}[batch=2]#1; "
+            f"{there}[batch=2]#1 -> delay(longest=20s) until sink.write:after[batch=1]#2"
+        )
+        return int(lines[0]), int(lines[-1])
+
+    assert batches(6, 8, 9) == [(6, 8), (6, 9), (9, 9)]
+    assert batches(6, 8) == [(6, 8), (8, 8)]
     assert batches(9) == [], "nothing comes behind its only change"
 
 

@@ -1,7 +1,7 @@
 """A driver that stands still until another one has done its batch, and then goes on where it was: who fences it off?
 In one point it comes back a batch later, when what was asked for last is not its own batch any more; in others in the
-middle of that batch, behind what is done for it first: a name that both use, such as that of a staging table or of a
-draft, is then another batch's.
+middle of that batch, behind what is done for it first or before what is done last: a name that both use, such as that
+of a staging table or of a draft, is then another batch's.
 
 It is struck where it may just have looked whether the batch is known, and has not written it yet: before lines that may
 change something, and rather before those that were seen to. Not at requests, since what is stopped there goes out as
@@ -57,16 +57,19 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
 
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
-    """Before the first line that changes something and before the second, until the other driver has come as far as the
-    second in the next batch; there it waits until this one has ended its batch."""
-    lines, following = (_of_changes(question, of)[:2] for of in (batch, batch + 1))
-    if len(following) < 2:
+    """Before the first line that changes something and before the last, until the other driver has begun its changes
+    for the next batch, or has all but the last behind it; there it waits until this one has ended its batch."""
+    lines, following = (_of_changes(question, of) for of in (batch, batch + 1))
+    if not lines or len(following) < 2:
         return
-    there = line_at(following[1], batch + 1, 1)
-    ended = Point("sink.write", "after", {"batch": batch}, 2)
-    kept = Fault(there, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
-    for line in lines:
-        yield _paused(line, line_at(line, batch, 1), MIDDLE, batch, there, ", until the middle of the next batch", kept)
+    begun, ending = (following[1], "behind the first change"), (following[-1], "before the last change")
+    for line, (there, where) in ((lines[0], begun), (lines[0], ending), (lines[-1], ending)):
+        if (there, where) == begun and there == following[-1]:
+            continue  # there are no more than these two
+        until = line_at(there, batch + 1, 1)
+        ended = Point("sink.write", "after", {"batch": batch}, 2)
+        kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
+        yield _paused(line, line_at(line, batch, 1), MIDDLE, batch, until, f", until {where} of the next batch", kept)
 
 
 def _of_changes(question: Question, batch: int) -> list[Line]:
