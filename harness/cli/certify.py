@@ -20,6 +20,7 @@ from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_job, find_job
+from ..proxies.own import check_named
 from ..releases import with_release
 from ..run_directories import new_run_directory
 from ..session import check_environment, with_brokers
@@ -165,7 +166,9 @@ def _check(settings: Settings) -> None:
     check_sweep(request.trigger)
     if wanted.batch is not None:
         check_batch(wanted.batch, request.workload)
-    shape(find_sink(request.sink))
+    sink = find_sink(request.sink)
+    shape(sink)
+    check_named(sink, request.own_services)
     check_job(find_job(request.job, request.expect), request.workload)
 
 

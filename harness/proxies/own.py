@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from ...faults.protocols import PROTOCOLS, Address
+from ...sources import parsed
 from ..errors import UsageError
 
 CONNECT_SECONDS = 5.0
@@ -34,6 +37,18 @@ def _checked(text: str, address: str) -> Address:
     if not host or "/" in host or not port.isdecimal() or int(port) not in PORTS:
         raise UsageError(f"--proxy {text}: {address!r} is no address: write HOST:PORT, such as 127.0.0.1:8080")
     return address_of(address)
+
+
+def check_named(sink: Path, services: Collection[str]) -> None:
+    """Raises UsageError for a service that the text of a sink asks for, as ``target.proxy["api"]``, and that was not
+    named."""
+    for node in ast.walk(parsed(sink.read_bytes())):
+        match node:
+            case ast.Subscript(ast.Attribute(ast.Name("target"), "proxy"), ast.Constant(str(name))) if (
+                name not in services
+            ):
+                where = f"{sink.name}, line {node.lineno}: target.proxy[{name!r}] is a service of your own"
+                raise UsageError(f"{where}: say where it is, by --proxy {name}=HOST:PORT")
 
 
 def check_reachable(services: Mapping[str, str]) -> None:

@@ -125,6 +125,10 @@ BAD_SINKS = {
         {"write_batch": "def write_batch(df, epoch_id):\n    pass"},
         "write_batch(df, epoch_id) is called with other arguments: write write_batch(df, batch_id, target)",
     ),
+    "a service of one's own without --proxy": (
+        {"write_batch": "def write_batch(df, batch_id, target):\n    target.proxy['api']"},
+        "target.proxy['api'] is a service of your own: say where it is, by --proxy api=HOST:PORT",
+    ),
     "no read": ({"read": ""}, "has no read(target)"),
     "no GUARANTEE": ({"GUARANTEE": ""}, "has no GUARANTEE"),
     "an unknown GUARANTEE": ({"GUARANTEE": "GUARANTEE = 'twice'"}, "'twice' is unknown: it is one of exactly-once"),
@@ -144,6 +148,11 @@ def test_a_sink_that_is_not_whole_is_refused(in_process: InProcess, tmp_path: Pa
     sink = written(tmp_path / "mine.py", **parts)
     deadline = "3" if case == "hangs at import" else "20"
     refused(in_process("run", "--sink", sink, *FAULT, "--sink-deadline", deadline), "mine.py", words)
+
+
+def test_a_service_that_a_sink_asks_for_is_named_before_a_sweep_starts(in_process: InProcess, tmp_path: Path) -> None:
+    sink = written(tmp_path / "mine.py", read="def read(target):\n    return target.proxy['api']")
+    refused(in_process("certify", sink), "mine.py", "--proxy api=HOST:PORT")
 
 
 def test_a_sink_in_another_encoding_is_refused(in_process: InProcess, tmp_path: Path) -> None:
