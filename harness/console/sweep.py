@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Column, Table
 
 from ...assertions import Outcome
@@ -24,9 +26,9 @@ MARKS = {
     "inconclusive": "[yellow]inconclusive[/]",
     "not reached": "[yellow]not reached[/]",
     "not tried": "[yellow]not tried[/]",
-    "left to chance": "[dim]by chance[/]",
-    "not possible here": "[dim]n/a[/]",
-    "not asked": "[dim]-[/]",
+    "left to chance": "[dim]left to chance[/]",
+    "not possible here": "[dim]not possible here[/]",
+    "not asked": "[dim]not asked[/]",
 }
 
 
@@ -80,8 +82,8 @@ class SweepReport:
         self._console.print(f"certificate: {escape(certificate.summary)}", highlight=False)
         self._console.print(matrix(certificate))
         wrong = [point for point in certificate.points if point.verdict != "pass" or point.anomalies]
-        if wrong:
-            self._console.print(points_table(wrong))
+        for line in (line for point in wrong for line in point_lines(point)):
+            self._console.print(line, soft_wrap=True, highlight=False)
         for note in certificate.notes[:NOTES]:
             self._console.print(f"note: {escape(note)}", highlight=False)
         if unswept := ", ".join(certificate.scope.unswept):
@@ -98,17 +100,33 @@ class SweepReport:
 
 
 def matrix(certificate: Certificate) -> Table:
-    """Step and action down, roles of the batch across; all lines of a file in one row."""
-    roles = certificate.scope.columns
+    """Each step with its actions below, and what became of the points in the batch of each role; all lines of a file
+    in one row."""
+    batches = ", ".join(f"{role} {batch}" for role, batch in certificate.scope.roles.items())
     table = Table(
-        Column("step", no_wrap=True),
-        Column("action", min_width=12, overflow="fold"),
-        *(f"{role}{_number(certificate, role)}" for role in roles),
-        title=certificate.sink.name,
+        Column("step and action", overflow="fold", max_width=38),
+        Column("points in the batch of each role"),
+        box=HORIZONTALS,
+        pad_edge=False,
+        title=f"{certificate.sink.name}: {batches}",
     )
+    actions: dict[str, list[tuple[str, str]]] = {}
     for (step, action), cells in rows_of(certificate).items():
-        table.add_row(escape(step), escape(action), *(_mark(cells.get(role, [])) for role in roles))
+        actions.setdefault(step, []).append((action, _by_status(cells, certificate.scope.columns)))
+    for step, rows in actions.items():
+        table.add_row(f"[bold]{escape(step)}[/]")
+        for action, found in rows:
+            table.add_row(Padding(escape(action), (0, 0, 0, 2)), found)
     return table
+
+
+def _by_status(cells: Mapping[str, Sequence[Cell]], roles: Sequence[str]) -> str:
+    """``FAIL first 2; pass second, middle 3``."""
+    of: dict[Status, list[str]] = {}
+    for role in filter(cells.__contains__, roles):
+        count = sum(cell.points for cell in cells[role])
+        of.setdefault(worst(cells[role]), []).append(f"{role} {count}" if count > 1 else role)
+    return "; ".join(f"{MARKS[status]} {', '.join(of[status])}" for status in WORST_FIRST if status in of)
 
 
 def rows_of(certificate: Certificate) -> dict[tuple[str, str], dict[str, list[Cell]]]:
@@ -124,28 +142,18 @@ def worst(cells: Sequence[Cell]) -> Status:
     return min((cell.status for cell in cells), key=WORST_FIRST.index)
 
 
-def points_table(points: Sequence[PointResult]) -> Table:
-    table = Table("point", "verdict", "guarantee", "found", "reason")
-    for point in points:
-        verdict, guarantee = coloured(Outcome(point.verdict)), point.guarantee or "-"
-        table.add_row(escape(point.step), verdict, guarantee, counts(point.anomalies), escape(point.reason))
-    return table
+def point_lines(point: PointResult) -> Iterator[str]:
+    """A point that did not simply pass: what was found, why, its plan, and where its run is."""
+    found = ", ".join(filter(None, [point.guarantee, counts(point.anomalies)]))
+    yield f"{MARKS[point.verdict]} [bold]{escape(point.step)}[/]{f': {escape(found)}' if found else ''}"
+    yield f"  {escape(point.reason)}"
+    yield f"  plan: {escape(point.plan)}"
+    yield f"  run directory: {escape(point.run_directory)}"
 
 
 def _row(cell: Cell) -> str:
     """``lines of my_sink.py`` for each of them."""
     return f"lines of {cell.file}" if cell.file else cell.step
-
-
-def _number(certificate: Certificate, role: str) -> str:
-    return f"\n({certificate.scope.roles[role]})" if role in certificate.scope.roles else ""
-
-
-def _mark(cells: Sequence[Cell]) -> str:
-    if not cells:
-        return ""
-    count = sum(cell.points for cell in cells)
-    return MARKS[worst(cells)] + (f" {count}" if count > 1 else "")
 
 
 def counts(anomalies: dict[str, int]) -> str:

@@ -86,6 +86,17 @@ def test_the_text_is_what_a_command_prints(stored: StoredTrial, capsys: pytest.C
     assert written(report, stored) + "\n" + written(report, certificate()) + "\n" == capsys.readouterr().out
 
 
+def test_a_certificate_says_all_at_80_columns_what_broke_with_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    SweepReport(Console(width=80)).summary(certificate())
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "my_sink: first 0, second 1" in lines
+    at = lines.index("lines of my_sink.py")
+    assert lines[at + 1].split(maxsplit=1) == ["fail", "FAIL first 2"]
+    at = lines.index("FAIL line my_sink.py:7: exactly-once, duplicated 24")
+    assert lines[at + 1 : at + 3] == ["24 rows | twice", "plan: line[my_sink.py:7] -> fail"]
+    assert "\N{HORIZONTAL ELLIPSIS}" not in "".join(lines)
+
+
 def test_a_part_of_a_sweep_is_announced_by_what_it_adds_and_by_what_follows(capsys: pytest.CaptureFixture[str]) -> None:
     report, reference = SweepReport(Console(width=120)), certificate().reference
     for points, runs, stored in ((9, 0, 9), (9, 2, 9), (9, 0, 11), (12, 3, 11)):
