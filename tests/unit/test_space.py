@@ -172,7 +172,7 @@ def test_a_driver_that_was_taken_for_dead_comes_back_between_the_changes_of_the_
         here, there = (f"line[s.py:{line}]" for line in (lines[0], lines[-1]))
         assert text == (
             f"{here}[batch=1]#1 -> pause(driver, longest=30s) until {there}[batch=2]#1; "
-            f"{there}[batch=2]#1 -> delay(longest=20s) until sink.write:after[batch=1]#2"
+            f"{there}[batch=2]#1 -> delay(longest=20s) until sink.write:after[batch=1]"
         )
         return int(lines[0]), int(lines[-1])
 

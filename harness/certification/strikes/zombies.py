@@ -58,7 +58,8 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before the first line that changes something and before the last, until the other driver has begun its changes
-    for the next batch, or has all but the last behind it; there it waits until this one has ended its batch."""
+    for the next batch, or has all but the last behind it; there it waits until this one has ended its batch. (Where it
+    has itself ended that batch lies before, and is not counted.)"""
     lines, following = (_of_changes(question, of) for of in (batch, batch + 1))
     if not lines or len(following) < 2:
         return
@@ -67,7 +68,7 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
         if (there, where) == begun and there == following[-1]:
             continue  # there are no more than these two
         until = line_at(there, batch + 1, 1)
-        ended = Point("sink.write", "after", {"batch": batch}, 2)
+        ended = Point("sink.write", "after", {"batch": batch})
         kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
         yield _paused(line, line_at(line, batch, 1), MIDDLE, batch, until, f", until {where} of the next batch", kept)
 
