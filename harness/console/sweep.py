@@ -80,6 +80,8 @@ class SweepReport:
 
     def summary(self, certificate: Certificate) -> None:
         self._console.print(f"certificate: {escape(certificate.summary)}", highlight=False)
+        batches = ", ".join(f"{role} {batch}" for role, batch in certificate.scope.roles.items())
+        self._console.print(f"[bold]{escape(certificate.sink.name)}[/], batches: {batches}", highlight=False)
         self._console.print(matrix(certificate))
         wrong = [point for point in certificate.points if point.verdict != "pass" or point.anomalies]
         for line in (line for point in wrong for line in point_lines(point)):
@@ -90,7 +92,9 @@ class SweepReport:
             self._console.print(
                 f"not run on the driver in any start or batch, so not swept by lines: {unswept}", highlight=False
             )
-        self._console.print(f"beyond every sweep: {'; '.join(certificate.scope.beyond)}", highlight=False)
+        self._console.print("beyond every sweep:", highlight=False)
+        for one in certificate.scope.beyond:
+            self._console.print(Padding(escape(f"- {one}"), (0, 0, 0, 2)), highlight=False)
         self._console.print(
             f"guarantee observed: {certificate.guarantee or 'undetermined'}; {certificate.coverage.run} of "
             f"{certificate.coverage.points} points in {_duration(certificate.seconds)}",
@@ -102,13 +106,11 @@ class SweepReport:
 def matrix(certificate: Certificate) -> Table:
     """Each step with its actions below, and what became of the points in the batch of each role; all lines of a file
     in one row."""
-    batches = ", ".join(f"{role} {batch}" for role, batch in certificate.scope.roles.items())
     table = Table(
         Column("step and action", overflow="fold", max_width=38),
         Column("points in the batch of each role"),
         box=HORIZONTALS,
         pad_edge=False,
-        title=f"{certificate.sink.name}: {batches}",
     )
     actions: dict[str, list[tuple[str, str]]] = {}
     for (step, action), cells in rows_of(certificate).items():

@@ -89,7 +89,7 @@ def test_the_text_is_what_a_command_prints(stored: StoredTrial, capsys: pytest.C
 def test_a_certificate_says_all_at_80_columns_what_broke_with_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
     SweepReport(Console(width=80)).summary(certificate())
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "my_sink: first 0, second 1" in lines
+    assert "my_sink, batches: first 0, second 1" in lines
     at = lines.index("lines of my_sink.py")
     assert lines[at + 1].split(maxsplit=1) == ["fail", "FAIL first 2"]
     at = lines.index("FAIL line my_sink.py:7: exactly-once, duplicated 24")
