@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
 from ..faults import SinkShape, hands_over_updates, keeps_state
 from .errors import SinkError, UsageError
+from .proxies.own import check_named
 from .sinks import JOBS, TARGET_KEY, Sink, at_line, shape
 from .triggers import trigger_of
 
@@ -114,9 +115,12 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def shape_with(job: Job, sink: Path, trigger: str | None = None, own_services: Collection[str] = ()) -> SinkShape:
     """What static analysis says of a sink with its job, started with this trigger, and beside these services of the
-    user's own. Raises SinkError or UsageError for a file that has none."""
+    user's own. Raises SinkError or UsageError for a file that has none, UsageError for a service that is not among
+    them."""
+    found = shape(sink)
+    check_named(sink, own_services)
     return replace(
-        shape(sink),
+        found,
         stateful=_read_from(job, keeps_state),
         execution=trigger_of(trigger).execution,
         own_services=frozenset(own_services),

@@ -22,7 +22,6 @@ from .environments.holder import attach, check_up, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .jobs import Job, check_job, find_job, reference_jobs, shape_with
-from .proxies.own import check_named
 from .run_directories import LOGS, RUNS, new_run_directory
 from .sinks import Sink, SinkProcess, brokers_wanted, check_release, find_sink, release_wanted
 from .spark import spark_of
@@ -122,7 +121,6 @@ def resolve_plan(
     try:
         located = parse_located(text)
         shape = shape_with(job, sink, trigger, own_services)
-        check_named(sink, own_services)
         known = batches if _cuts_as_planned(job, shape) else None
         resolved = resolve(located, shape, master, **_abilities(options), trace=trace, batches=known)
     except PlanError as error:

@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass
 class ParkedThread:
-    """The thread that waits for its answer, as one action has it; implements :class:`.capabilities.Thread`.
+    """The thread that waits for its answer, as one action has it; implements :class:`..capabilities.Thread`.
 
     ``told_to_act``: what the action ordered it to do is confirmed by the probe that does it.
     """

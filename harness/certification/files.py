@@ -14,9 +14,8 @@ from fnmatch import fnmatchcase
 from ...faults import Value
 from .effects import Effect, Family, Loss, thread_of
 from .names import PHASE, pattern_of
-from .points import FAIL, Question
+from .points import FAIL, POWER, Question
 from .shapes import shapes_of_kinds
-from .strikes.power import POWER
 from .trace import Event
 
 

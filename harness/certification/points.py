@@ -19,6 +19,8 @@ STEPS_ONLY: tuple[Profile, ...] = ("demo", "quick")
 
 KILL = Action("kill", "driver")
 STOP = Action("stop", "driver")
+POWER = Action("kill", "driver", {"unsynced": "lost"})
+"""The driver dies, and what is not synced is lost."""
 FAIL = Action("fail")
 DROP = Action("drop")
 CRASH = Point("batch.commit", "before")

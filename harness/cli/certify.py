@@ -19,12 +19,11 @@ from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
-from ..jobs import check_job, find_job
-from ..proxies.own import check_named
+from ..jobs import check_job, find_job, shape_with
 from ..releases import with_release
 from ..run_directories import new_run_directory
 from ..session import check_environment, with_brokers
-from ..sinks import find_sink, shape
+from ..sinks import find_sink
 from ..triggers import check_sweep
 from .options import (
     COUNT,
@@ -166,10 +165,9 @@ def _check(settings: Settings) -> None:
     check_sweep(request.trigger)
     if wanted.batch is not None:
         check_batch(wanted.batch, request.workload)
-    sink = find_sink(request.sink)
-    shape(sink)
-    check_named(sink, request.own_services)
-    check_job(find_job(request.job, request.expect), request.workload)
+    job = find_job(request.job, request.expect)
+    shape_with(job, find_sink(request.sink), request.trigger, request.own_services)
+    check_job(job, request.workload)
 
 
 def _certify(settings: Settings, directory: Path, json: bool) -> int:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....faults import Action, Fault, Plan, Point, format_action
-from ..points import Question, SweepPoint
+from ....faults import Fault, Plan, Point, format_action
+from ..points import POWER, Question, SweepPoint
 from ..trace import Step
 from ._declaration import Strike
-
-POWER = Action("kill", "driver", {"unsynced": "lost"})
 
 WHERE = (("sink.write", "after"), ("batch.commit", "before"), ("batch.commit", "after"))
 """The sink has done its part of the batch; after the last one the engine never comes back to it."""

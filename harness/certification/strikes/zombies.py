@@ -63,27 +63,29 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
     lines, following = (_of_changes(question, of) for of in (batch, batch + 1))
     if not lines or len(following) < 2:
         return
-    begun, ending = (following[1], "behind the first change"), (following[-1], "before the last change")
-    for line, (there, where) in ((lines[0], begun), (lines[0], ending), (lines[-1], ending)):
-        if (there, where) == begun and there == following[-1]:
-            continue  # there are no more than these two
+    begun, ending = following[1], following[-1]
+    ended = Point("sink.write", "after", {"batch": batch})
+    for line, there in dict.fromkeys(((lines[0], begun), (lines[0], ending), (lines[-1], ending))):
+        where = "before the last change" if there == ending else "behind the first change"
         until = line_at(there, batch + 1, 1)
-        ended = Point("sink.write", "after", {"batch": batch})
         kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
         yield _paused(line, line_at(line, batch, 1), MIDDLE, batch, until, f", until {where} of the next batch", kept)
 
 
+def _acting(question: Question, batch: int) -> list[Line]:
+    """The driver's lines that may change something in a batch, in the order of their first executions."""
+    return [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]
+
+
 def _of_changes(question: Question, batch: int) -> list[Line]:
-    """The driver's lines that were seen to change something in a batch, in the order of their first executions."""
+    """Those that were seen to."""
     changing = _changing(question.trace, batch)
-    lines = dict.fromkeys(driver_lines(question.trace, batch))
-    return [line for line in lines if line in changing and question.code.acts(line)]
+    return [line for line in _acting(question, batch) if line in changing]
 
 
 def _chosen(question: Question, batch: int) -> list[Line]:
-    lines = [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]
-    changing = _changing(question.trace, batch)
-    first = _evenly([line for line in lines if line in changing], AT_MOST)
+    lines, changing = _acting(question, batch), _of_changes(question, batch)
+    first = _evenly(changing, AT_MOST)
     others = _evenly([line for line in lines if line not in changing], AT_MOST - len(first))
     return [line for line in lines if line in (*first, *others)]
 
