@@ -46,7 +46,7 @@ from .printing import format_place
 from .rendezvous import Rendezvous
 from .replays import left_behind
 from .resolution import ResolvedPlan, resolve
-from .shape import hands_over_updates, keeps_state, modules_used
+from .shape import calls_python, hands_over_updates, keeps_state, modules_used
 from .statements import calls_at
 
 __all__ = [
@@ -78,6 +78,7 @@ __all__ = [
     "action_named",
     "argument",
     "calls_at",
+    "calls_python",
     "errors_at",
     "format_action",
     "format_fault",

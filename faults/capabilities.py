@@ -132,6 +132,14 @@ class Source(Protocol):
         """The drivers that follow read it in at least so many partitions, and have so many by default."""
 
 
+class Queries(Protocol):
+    """Queries beside the trial's."""
+
+    def start(self) -> str:
+        """A second query, of the same job and sink, with a checkpoint and targets of its own, has committed a batch,
+        has ended, or has been waited for."""
+
+
 class Actuator(Machines, Network, Protocol):
     """All that the harness can do to the running system."""
 
@@ -140,6 +148,9 @@ class Actuator(Machines, Network, Protocol):
 
     @property
     def source(self) -> Source: ...
+
+    @property
+    def queries(self) -> Queries: ...
 
 
 class Thread(Protocol):
@@ -184,6 +195,10 @@ class Scene:
     @property
     def source(self) -> Source:
         return self._actuator().source
+
+    @property
+    def queries(self) -> Queries:
+        return self._actuator().queries
 
     def _actuator(self) -> Actuator:
         if self.actuator is None:

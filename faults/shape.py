@@ -26,6 +26,9 @@ STATEFUL_CALLS = frozenset(
 """Methods of a streaming DataFrame for which Spark keeps state. A join of two streams is told by its watermarks: texts
 and paths have a join, too, and a stream that is joined with a table keeps none."""
 
+PYTHON_FUNCTIONS = {"udf", "pandas_udf", "arrow_udf", "mapInPandas", "mapInArrow"}
+"""Names in the code of a job whose rows pass functions in Python."""
+
 TRANSACTIONAL_NAMES = ("transactional_id", "transactional.id")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,11 +44,12 @@ class SinkShape:
     ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files and
     Python data sources only get what is final. ``python_file`` is the sink's file (path or base name, empty for none),
     ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps state, see
-    :func:`keeps_state`. ``execution``: how Spark runs its query. ``services``: those that its SERVICES names, None if
-    they are computed; ``own_services``: the user's own that a proxy stands in front of, by their names.
-    ``writes_files``: it has a directory of its own, or speaks of the checkpoint. ``modules`` has the lines of every
-    module that the sink imports from its directory and the folders below it, its own file included, by their path
-    relative to that directory (``team/writer.py``): that is how probes report them.
+    :func:`keeps_state`; ``python_functions``: its rows pass functions in Python. ``execution``: how Spark runs its
+    query. ``services``: those that its SERVICES names, None if they are computed; ``own_services``: the user's own that
+    a proxy stands in front of, by their names. ``writes_files``: it has a directory of its own, or speaks of the
+    checkpoint. ``modules`` has the lines of every module that the sink imports from its directory and the folders below
+    it, its own file included, by their path relative to that directory (``team/writer.py``): that is how probes report
+    them.
     """
 
     foreach_batch: bool = False
@@ -58,6 +62,7 @@ class SinkShape:
     takes_updates: bool = True
     python_file: str = ""
     stateful: bool = False
+    python_functions: bool = False
     execution: Execution = "micro-batch"
     services: frozenset[str] | None = frozenset()
     own_services: frozenset[str] = frozenset()
@@ -183,6 +188,16 @@ def keeps_state(job: Path) -> bool:
     nodes = [node for _, tree in modules_of(job).values() for node in ast.walk(tree)]
     calls = _method_names(nodes)
     return bool(calls & STATEFUL_CALLS) or {"join", "withWatermark"} <= calls
+
+
+def calls_python(job: Path) -> bool:
+    """Whether a job's code, or a module next to it that it imports, has rows pass a function in Python.
+
+    Raises as :func:`keeps_state` does.
+    """
+    nodes = [node for _, tree in modules_of(job).values() for node in ast.walk(tree)]
+    names = {getattr(node, "id", None) or getattr(node, "attr", None) for node in nodes}
+    return bool(names & PYTHON_FUNCTIONS)
 
 
 def _lines(source: bytes | str, tree: ast.Module, filename: str) -> frozenset[int]:

@@ -136,11 +136,13 @@ def _text(kind: str, message: Any) -> str:
 
 
 def _told(kind: str, message: Any) -> dict[str, str | int]:
-    """Of records: how many brokers have to have them before they are acknowledged (1, 0, or -1: all that keep up), and
-    the first partition that they are for."""
+    """The transactional id that is named. Of records: how many brokers have to have them before they are acknowledged
+    (1, 0, or -1: all that keep up), and the first partition that they are for."""
+    transaction = getattr(message, "transactional_id", None)
+    told: dict[str, str | int] = {"transaction": str(transaction)} if transaction else {}
     if kind != "Produce" or message is None:
-        return {}
-    told: dict[str, str | int] = {"acks": int(message.acks)}
+        return told
+    told["acks"] = int(message.acks)
     for topic in message.topic_data:
         for partition in topic.partition_data:
             if topic.name:  # from version 13 on there is an id in its place

@@ -36,6 +36,7 @@ from .results import Judged, PointResult, Store, unexplained
 from .retries import Retried, noting_retries, retries
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
+from .shared_ids import note_of, of_no_query, shared
 from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
 from .strikes.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
@@ -111,7 +112,7 @@ class _Sweeping:
         self._session = session
         self._engine = engine
         self._announce = announce
-        self._lanes = state.wanted.parallel or default_parallelism()
+        self._lanes = 1 if of_no_query(state.trace.journal) else self._side_by_side(state)
         space = space_of(self._question(state, ()))
         self.state = replace(state, space=space, asked=chosen(space, state.wanted.points))
 
@@ -122,10 +123,13 @@ class _Sweeping:
         self.state = replace(self.state, determinism=determinism)
         if replay is None:
             return
+        ids = shared(self.state.trace.journal, replay)
+        if replay and not ids:
+            self._lanes = self._side_by_side(self.state)
         question = self._question(self.state, replay)
         space = space_of(question)
         asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
-        self.state = replace(self.state, space=space, asked=asked, replay=replay)
+        self.state = replace(self.state, space=space, asked=asked, replay=replay, shared_ids=ids)
         if goes_on and self._tried_without_a_fault() and self._run(self.state.asked.points, self._lanes):
             crashes: list[Crash] = []
             retried: Retried = {}
@@ -135,6 +139,10 @@ class _Sweeping:
             self.state = replace(self.state, space=space, asked=asked, whole=True)
             if more:
                 self._run(more, self._lanes)
+
+    @staticmethod
+    def _side_by_side(state: _SweepState) -> int:
+        return state.wanted.parallel or default_parallelism()
 
     def _tried_without_a_fault(self) -> bool:
         """Run a large batch without a fault, where it has points. Whether the sweep goes on."""
@@ -273,6 +281,7 @@ class _SweepState:
     space: Space = EMPTY
     asked: Space = EMPTY
     replay: Replay = ()
+    shared_ids: Sequence[str] = ()
     whole: bool = False
 
     def certificate(self) -> Certificate:
@@ -305,7 +314,7 @@ class _SweepState:
             ),
             scope=scope,
             anomalies=anomalies_of(trials),
-            notes=notes_of(trials),
+            notes=[*note_of(self.shared_ids), *notes_of(trials)],
             reference=self.reference,
             determinism=self.determinism,
             points=results,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,17 @@ from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
 from ..proxies.services import Proxies
 from ..runtime.waiting import WaitTimeout, wait_for
+from ..sinks import SinkProcess
 from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator
-from .arrange import Resources
+from .arrange import Resources, new_name, with_targets
 from .brokers import Brokers
 from .checkpoint_changes import CheckpointChanges
 from .disk import Disk
 from .driver_log import error_in
 from .journal import Journal
+from .other_query import OtherQueries
 from .processed import Processed
 from .progress import TrialProgress
 from .settle import Settler
@@ -56,6 +58,7 @@ class Acted:
 def act(
     spec: TrialSpec,
     environment: Environment,
+    sink_process: SinkProcess,
     resources: Resources,
     proxies: Proxies,
     journal: Journal,
@@ -107,6 +110,8 @@ def act(
         starter = _Starter(spec, environment, resources, reading, point, directory)
         supervisor = actuator.supervisor = _supervisor(starter, processed, record, progress, watch)
         stack.callback(supervisor.end)
+        others = actuator.others = _others(starter, sink_process, record)
+        stack.callback(others.end)
         record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
         injector.start_clock()
         outcome = supervisor.run()
@@ -162,6 +167,17 @@ def _complete(processed: Processed) -> bool:
         return False
 
 
+def _others(starter: _Starter, sink_process: SinkProcess, record: Record) -> OtherQueries:
+    spec, environment = starter.spec, starter.environment
+
+    def make() -> Resources:
+        source, partitions = starter.resources.source, spec.workload.partitions
+        services = spec.own_services
+        return with_targets(new_name(), source, spec.sink, spec.job, partitions, environment, own_services=services)
+
+    return OtherQueries(make, starter.start_other, spec.sink, sink_process, record)
+
+
 @dataclass(frozen=True)
 class _Starter:
     spec: TrialSpec
@@ -195,6 +211,24 @@ class _Starter:
                 python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
                 variables=self._variables() | self._watched_files(),
                 file_probe=self._file_probe(),
+            )
+        )
+
+    def start_other(self, resources: Resources) -> Driver:
+        """That of another query, which no probe looks at."""
+        spec = self.spec
+        return self.environment.start_driver(
+            DriverSpec(
+                arguments=replace(self, resources=resources)._arguments(),
+                log=self.directory / "logs" / f"driver-of-{resources.name}.log",
+                incarnation=0,
+                injector=self.injector,
+                driver_rules="",
+                executor_rules="",
+                conf=spec.conf,
+                jars=spec.jars,
+                trial=self.resources.name,
+                python_path=(str(self.sink.parent),),
             )
         )
 

@@ -23,6 +23,7 @@ from .checkpoint_changes import CheckpointChanges
 from .connections import Connections
 from .disk import Disk
 from .network import Cut, Network, Record
+from .other_query import OtherQueries
 from .pauses import Pausable, Pauses
 from .restarts import Restartable, Restarts
 from .source_reading import SourceReading
@@ -48,7 +49,8 @@ class TrialActuator:
 
     ``worker_of`` names the Python worker that serves the task of a report. ``source`` says how drivers read theirs.
     ``disk`` knows what is not synced, where the plan takes that away. ``changes`` are those that can be made to the
-    query's checkpoint. ``brokers`` knows which of them is what. The job's connections pass ``proxies``.
+    query's checkpoint. ``brokers`` knows which of them is what. The job's connections pass ``proxies``. ``others``
+    starts queries beside the trial's.
     """
 
     environment: Environment
@@ -60,6 +62,7 @@ class TrialActuator:
     changes: CheckpointChanges | None = None
     brokers: Brokers | None = None
     proxies: Proxies = DIRECT
+    others: OtherQueries | None = None
     _watches: list[threading.Thread] = field(default_factory=list)
     _ending: Driver | None = None
     _network: Network = field(init=False)
@@ -79,6 +82,13 @@ class TrialActuator:
         if self.changes is None:
             raise EffectError("there is no checkpoint to change")
         return self.changes
+
+    @property
+    def queries(self) -> OtherQueries:
+        """Raises EffectError if none can be started."""
+        if self.others is None:
+            raise EffectError("there is no job to start a second query of")
+        return self.others
 
     def stopwatch(self) -> Callable[[], float]:
         """Counts the job's seconds from now on. Raises EffectError."""

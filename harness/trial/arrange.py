@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -62,25 +63,49 @@ def arrange(
 ) -> Resources:
     """Make what the trial needs, empty; :meth:`Targets.drop` removes a target, :meth:`Resources.drop_source` the source
     topic. The job speaks to its targets, and to the user's own services, by ``proxies``. Raises ObservationError."""
-    name = f"t{secrets.token_hex(5)}"
-    source, shared = f"{name}_in", environment.shared_directory(name)
-    addresses = {side: environment.addresses(side) for side in SIDES}
-    addresses["job"] = proxies.in_front_of(addresses["job"])
-    location = Location(name, partitions, shared, addresses)
-    kafka = location.address("kafka")
+    name = new_name()
+    source, kafka = f"{name}_in", str(environment.addresses("harness").kafka)
     create_topics(kafka, {source: partitions})
-    made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
-    own: dict[Side, Mapping[str, str]] = {"harness": own_services, "job": proxies.in_front_of_own(own_services)}
     try:
-        fields = made.create()
+        return with_targets(name, source, sink, job, partitions, environment, proxies, own_services)
     except BaseException:
         with suppress(ObservationError):  # the error that is on its way says more
             delete_topics(kafka, [source])
         raise
+
+
+def new_name() -> str:
+    """Of a query, its topics, databases and directory: unique, and no other one begins with it."""
+    return f"t{secrets.token_hex(5)}"
+
+
+def names_a_query(text: str) -> bool:
+    """Whether such a name is in it."""
+    return re.search("t[0-9a-f]{10}", text) is not None
+
+
+def with_targets(
+    name: str,
+    source: str,
+    sink: Sink,
+    job: Job,
+    partitions: int,
+    environment: Environment,
+    proxies: Proxies = DIRECT,
+    own_services: Mapping[str, str] = NONE,
+) -> Resources:
+    """Make what a query from ``source`` needs besides, empty. Raises ObservationError."""
+    shared = environment.shared_directory(name)
+    addresses = {side: environment.addresses(side) for side in SIDES}
+    addresses["job"] = proxies.in_front_of(addresses["job"])
+    location = Location(name, partitions, shared, addresses)
+    made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
+    own: dict[Side, Mapping[str, str]] = {"harness": own_services, "job": proxies.in_front_of_own(own_services)}
+    fields = made.create()
     return Resources(
         name=name,
         source=source,
-        kafka=kafka,
+        kafka=location.address("kafka"),
         shared=shared,
         place=Place(shared / "checkpoint"),
         targets=made,

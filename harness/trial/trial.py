@@ -190,6 +190,7 @@ class _Trial:
             acted = act(
                 spec,
                 self.environment,
+                self.sink_process,
                 resources,
                 arranged.proxies,
                 self.journal,

@@ -17,6 +17,7 @@ from onceproof.faults import (
     UNKNOWN,
     SinkShape,
     action_named,
+    calls_python,
     format_plan,
     keeps_state,
     parse,
@@ -82,6 +83,20 @@ def test_whether_a_job_keeps_state_is_read_from_its_code(tmp_path: Path, text: s
     (tmp_path / "job.py").write_text(text)
     assert keeps_state(tmp_path / "job.py") is stateful
     assert has_phase(SinkShape(foreach_batch=True, stateful=stateful), phase_named("state.commit")) is stateful
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("from pyspark.sql.functions import udf\n@udf('string')\ndef name(key):\n    return key", True),
+        ("import pyspark.sql.functions as f\nname = f.pandas_udf(str, 'string')", True),
+        ("def write(rows):\n    return rows.mapInPandas(str, 'id bigint')", True),
+        ("def rows(given):\n    return given.select('udf')", False),
+    ],
+)
+def test_whether_rows_of_a_job_pass_python_is_read_from_its_code(tmp_path: Path, text: str, called: bool) -> None:
+    (tmp_path / "job.py").write_text(text)
+    assert calls_python(tmp_path / "job.py") is called
 
 
 def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
