@@ -135,9 +135,9 @@ class Source(Protocol):
 class Queries(Protocol):
     """Queries beside the trial's."""
 
-    def start(self) -> str:
+    def start(self, point: Report) -> str:
         """A second query, of the same job and sink, with a checkpoint and targets of its own, has committed a batch,
-        has ended, or has been waited for."""
+        has ended, or has been waited for. The driver of the point stood still meanwhile."""
 
 
 class Actuator(Machines, Network, Protocol):

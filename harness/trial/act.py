@@ -110,7 +110,7 @@ def act(
         starter = _Starter(spec, environment, resources, reading, point, directory)
         supervisor = actuator.supervisor = _supervisor(starter, processed, record, progress, watch)
         stack.callback(supervisor.end)
-        others = actuator.others = _others(starter, sink_process, record)
+        others = actuator.others = _others(starter, sink_process, supervisor, record)
         stack.callback(others.end)
         record("trial.armed", {"injector": f"{injector.host}:{injector.port}"})
         injector.start_clock()
@@ -167,7 +167,7 @@ def _complete(processed: Processed) -> bool:
         return False
 
 
-def _others(starter: _Starter, sink_process: SinkProcess, record: Record) -> OtherQueries:
+def _others(starter: _Starter, sink_process: SinkProcess, supervisor: Supervisor, record: Record) -> OtherQueries:
     spec, environment = starter.spec, starter.environment
 
     def make() -> Resources:
@@ -175,7 +175,7 @@ def _others(starter: _Starter, sink_process: SinkProcess, record: Record) -> Oth
         services = spec.own_services
         return with_targets(new_name(), source, spec.sink, spec.job, partitions, environment, own_services=services)
 
-    return OtherQueries(make, starter.start_other, spec.sink, sink_process, record)
+    return OtherQueries(make, starter.start_other, spec.sink, sink_process, supervisor.still, record)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from .arrange import Resources
 
 Record = Callable[[str, Mapping[str, Any]], None]
 
-AWAITED = 40.0
+AWAITED = 45.0
 """Seconds for which a query is waited for at most: less than a transaction lives by default (a minute)."""
 
 
@@ -26,24 +26,31 @@ class OtherQueries:
     """Implements :class:`onceproof.faults.capabilities.Queries`, and records what it starts (``query.ran``).
 
     ``make`` gives what another query needs, empty; ``start_driver`` starts its driver, which no probe looks at.
+    ``still`` keeps the driver of a process of the trial's job still.
     """
 
     make: Callable[[], Resources]
     start_driver: Callable[[Resources], Driver]
     sink: Sink
     sink_process: SinkProcess
+    still: Callable[[str | None], AbstractContextManager[None]]
     record: Record
     _stack: ExitStack = field(default_factory=ExitStack)
     _over: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self) -> str:
-        """Returns once it has committed a batch, has ended, or has been waited for. Raises EffectError."""
+    def start(self, point: Mapping[str, Any]) -> str:
+        """Returns once it has committed a batch, has ended, or has been waited for: a client of the first one's would
+        not wait so long, and ask again. Raises EffectError."""
+        with self.still(point.get("process")):
+            return self._run()
+
+    def _run(self) -> str:
         with self._lock:
             if self._over:
                 raise EffectError("no second query is started: the job has ended")
             resources, driver = self._begin()
-        with suppress(WaitTimeout):  # the sink may keep it out for as long as the first one stands still
+        with suppress(WaitTimeout):  # what it has come to by then is recorded
             wait_for(
                 lambda: checkpoint.committed(resources.checkpoint) or driver.wait(0) is not None,
                 AWAITED,

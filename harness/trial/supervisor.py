@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -206,6 +207,16 @@ class Supervisor:
         with self._lock:
             self._launch()
         return detail
+
+    @contextmanager
+    def still(self, process: str | None) -> Iterator[None]:
+        """Keep the driver to which ``process`` belongs still; nobody takes it for dead."""
+        driver = self.driver_of(process).driver
+        driver.pause()
+        try:
+            yield
+        finally:
+            driver.resume()
 
     def end(self) -> None:
         """End what still runs."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from onceproof.harness.trial.other_query import OtherQueries
 from paper_trial import Paper, evidence, fault
 from test_resolve import refusal
 
+POINT = {"process": "local:1"}
 PLAN = "sink.write:after[batch=1] -> start(query)"
 
 
@@ -36,7 +38,16 @@ class Bench:
         sink: Any = SimpleNamespace(functions={"prepare", "cleanup"})
         start: Any = lambda resources: self  # noqa: E731
         made: Any = lambda: self  # noqa: E731
-        self.queries = OtherQueries(made, start, sink, self, lambda *event: self.events.append(event))  # type: ignore[arg-type]
+        record = lambda *event: self.events.append(event)  # noqa: E731
+        self.queries = OtherQueries(made, start, sink, self, self.still, record)  # type: ignore[arg-type]
+
+    @contextmanager
+    def still(self, process: str | None) -> Iterator[None]:
+        self.done.append(f"stop {process}")
+        try:
+            yield
+        finally:
+            self.done.append("resume")
 
     def namespace(self, side: str) -> dict[str, Any]:
         return {"name": self.name}
@@ -65,50 +76,54 @@ class Bench:
 def test_it_is_waited_for_until_it_has_committed_a_batch_and_ended_with_the_trial(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.commit(0)
-    found = bench.queries.start()
+    found = bench.queries.start(POINT)
     assert found == "a second query (local:7) has planned 1 batches, committed 1, and still runs"
     counts = {"planned": 1, "committed": 1}
     assert bench.events == [("query.ran", {"process": "local:7", "name": "t1", **counts, "code": None})]
-    assert bench.done == ["prepare"]
+    assert bench.done == ["stop local:1", "prepare", "resume"]
     bench.queries.end()
-    assert bench.done == ["prepare", "kill", "cleanup", "drop kafka"]
+    assert bench.done[3:] == ["kill", "cleanup", "drop kafka"]
     with pytest.raises(EffectError, match="the job has ended"):
-        bench.queries.start()
+        bench.queries.start(POINT)
 
 
 def test_one_that_fails_has_ended(tmp_path: Path) -> None:
     bench = Bench(tmp_path, code=1)
-    assert bench.queries.start().endswith("has planned 0 batches, committed 0, and has ended with code 1")
+    assert bench.queries.start(POINT).endswith("has planned 0 batches, committed 0, and has ended with code 1")
     bench.queries.end()
     assert "kill" not in bench.done
 
 
 def test_one_that_is_kept_out_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(other_query, "AWAITED", 0.1)
-    assert Bench(tmp_path).queries.start().endswith("committed 0, and still runs")
+    assert Bench(tmp_path).queries.start(POINT).endswith("committed 0, and still runs")
 
 
 @pytest.mark.parametrize("error", [SinkError("no table"), ObservationError("no broker")])
 def test_what_is_made_for_one_that_does_not_start_goes_all_the_same(tmp_path: Path, error: Exception) -> None:
     bench = Bench(tmp_path, error=error)
     with pytest.raises(EffectError, match=f"the second query did not start: {error}"):
-        bench.queries.start()
+        bench.queries.start(POINT)
     bench.queries.end()
-    assert bench.done == ["prepare", "cleanup", "drop kafka"]
+    assert bench.done == ["stop local:1", "prepare", "resume", "cleanup", "drop kafka"]
 
 
-def ran(planned: int) -> Paper:
+def ran(planned: int, committed: int = 0, code: int | None = None) -> Paper:
     paper = Paper().start().batches(1, 0)
     paper.reached(phase="sink.write", edge="after", batch=1, run="r1", query="q", process="local:1")
     paper.add("fault.fired", fault=0, number=0, action="start(query)", process="local:1")
-    paper.add("query.ran", process="local:7", name="t1", planned=planned, committed=0, code=None)
+    paper.add("query.ran", process="local:7", name="t1", planned=planned, committed=committed, code=code)
     paper.add("fault.confirmed", fault=0, number=0, action="start(query)", process="local:1", detail="")
     return paper.batches(1, 1)
 
 
 def test_it_has_to_get_as_far_as_a_batch() -> None:
-    assert examine(0, evidence(None, ran(1), fault(PLAN)))[1] is None
-    assert "it planned none" in str(examine(0, evidence(None, ran(0), fault(PLAN)))[1])
+    assert examine(0, evidence(None, ran(1, 1), fault(PLAN)))[1] is None
+    assert examine(0, evidence(None, ran(1, code=1), fault(PLAN)))[1] is None
+    assert "and was not waited for any longer" in str(examine(0, evidence(None, ran(1), fault(PLAN)))[1])
+    assert "planned 0 batches, committed 0, and ended" in str(
+        examine(0, evidence(None, ran(0, code=1), fault(PLAN)))[1]
+    )
 
 
 def test_a_query_without_an_end_has_none_beside_it() -> None:
@@ -132,7 +147,7 @@ def test_it_begins_once_where_a_transaction_is_about_to_be_committed(trace: Any,
     question = Question(trace=trace, replay=trace, roles={"middle": 2, "quiet": 3}, refusal=lambda plan: None)
     found = [point for point in space_of(question).points if point.action == "start(query)"]
     assert [point.text for point in found] == [f"{where} -> start(query)" for where in wanted]
-    assert all(point.alone for point in found)
+    assert all(point.exclusive for point in found)
 
 
 def test_ids_that_name_neither_the_target_nor_the_query_may_be_those_of_other_trials() -> None:

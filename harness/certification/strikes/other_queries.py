@@ -23,7 +23,7 @@ def other_queries(question: Question) -> Iterator[SweepPoint]:
         for one in steady(question, REQUESTS, batch):
             if one.where["kind"] == DECIDED:
                 here, plan = Step(one.phase, "before"), Plan((Fault(one.point("before", batch), (start,)),))
-                yield SweepPoint(here, format_action(start), role, batch, plan, one.shown, alone=True)
+                yield SweepPoint(here, format_action(start), role, batch, plan, one.shown, exclusive=True)
                 return
 
 
