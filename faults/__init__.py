@@ -46,7 +46,7 @@ from .printing import format_place
 from .rendezvous import Rendezvous
 from .replays import left_behind
 from .resolution import ResolvedPlan, resolve
-from .shape import calls_python, hands_over_updates, keeps_state, modules_used
+from .shape import hands_over_updates, keeps_state, modules_used, refused_names
 from .statements import calls_at
 
 __all__ = [
@@ -78,7 +78,6 @@ __all__ = [
     "action_named",
     "argument",
     "calls_at",
-    "calls_python",
     "errors_at",
     "format_action",
     "format_fault",
@@ -96,6 +95,7 @@ __all__ = [
     "parse_located",
     "phase_named",
     "phases_of",
+    "refused_names",
     "render_actions",
     "render_catalogue",
     "required_steps",

@@ -26,8 +26,12 @@ STATEFUL_CALLS = frozenset(
 """Methods of a streaming DataFrame for which Spark keeps state. A join of two streams is told by its watermarks: texts
 and paths have a join, too, and a stream that is joined with a table keeps none."""
 
-PYTHON_FUNCTIONS = {"udf", "pandas_udf", "arrow_udf", "mapInPandas", "mapInArrow"}
-"""Names in the code of a job whose rows pass functions in Python."""
+REFUSED: Mapping[Execution, frozenset[str]] = {
+    "real-time": frozenset({"udf", "pandas_udf", "arrow_udf", "mapInPandas", "mapInArrow"}),
+    "continuous": frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"}),
+}
+"""Names in the code of a job that Spark does not run so: real-time mode has no operators for functions in Python,
+continuous processing none that generate rows."""
 
 TRANSACTIONAL_NAMES = ("transactional_id", "transactional.id")
 
@@ -44,7 +48,7 @@ class SinkShape:
     ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files and
     Python data sources only get what is final. ``python_file`` is the sink's file (path or base name, empty for none),
     ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps state, see
-    :func:`keeps_state`; ``python_functions``: its rows pass functions in Python. ``execution``: how Spark runs its
+    :func:`keeps_state`; ``refused``: see :func:`refused_names`. ``execution``: how Spark runs its
     query. ``services``: those that its SERVICES names, None if they are computed; ``own_services``: the user's own that
     a proxy stands in front of, by their names. ``writes_files``: it has a directory of its own, or speaks of the
     checkpoint. ``modules`` has the lines of every module that the sink imports from its directory and the folders below
@@ -62,7 +66,7 @@ class SinkShape:
     takes_updates: bool = True
     python_file: str = ""
     stateful: bool = False
-    python_functions: bool = False
+    refused: frozenset[str] = frozenset()
     execution: Execution = "micro-batch"
     services: frozenset[str] | None = frozenset()
     own_services: frozenset[str] = frozenset()
@@ -190,14 +194,14 @@ def keeps_state(job: Path) -> bool:
     return bool(calls & STATEFUL_CALLS) or {"join", "withWatermark"} <= calls
 
 
-def calls_python(job: Path) -> bool:
-    """Whether a job's code, or a module next to it that it imports, has rows pass a function in Python.
+def refused_names(job: Path, execution: Execution) -> frozenset[str]:
+    """What a job's code, or a module next to it that it imports, names and Spark refuses in such a query.
 
     Raises as :func:`keeps_state` does.
     """
     nodes = [node for _, tree in modules_of(job).values() for node in ast.walk(tree)]
     names = {getattr(node, "id", None) or getattr(node, "attr", None) for node in nodes}
-    return bool(names & PYTHON_FUNCTIONS)
+    return REFUSED.get(execution, frozenset()) & names
 
 
 def _lines(source: bytes | str, tree: ast.Module, filename: str) -> frozenset[int]:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
-from ..faults import SinkShape, calls_python, hands_over_updates, keeps_state
+from ..faults import SinkShape, hands_over_updates, keeps_state, refused_names
 from .errors import SinkError, UsageError
 from .proxies.own import check_named
 from .sinks import JOBS, TARGET_KEY, Sink, at_line, shape
@@ -119,11 +119,12 @@ def shape_with(job: Job, sink: Path, trigger: str | None = None, own_services: C
     them."""
     found = shape(sink)
     check_named(sink, own_services)
+    execution = trigger_of(trigger).execution
     return replace(
         found,
         stateful=_read_from(job, keeps_state),
-        python_functions=_read_from(job, calls_python),
-        execution=trigger_of(trigger).execution,
+        refused=_read_from(job, lambda file: refused_names(file, execution)),
+        execution=execution,
         own_services=frozenset(own_services),
     )
 

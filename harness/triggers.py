@@ -67,10 +67,10 @@ def check_execution(text: str | None, shape: SinkShape, partitions: int, master:
         )
     if shape.stateful:
         raise UsageError(f"--trigger {text!r}: the job keeps state, which such a query cannot: choose another --job")
-    if shape.python_functions and execution == "real-time":
+    if shape.refused:
         raise UsageError(
-            f"--trigger {text!r}: the job's rows pass functions in Python (UDFs), which Spark refuses in real-time "
-            "mode: choose another --job or --trigger"
+            f"--trigger {text!r}: the job has {' and '.join(sorted(shape.refused))}, which Spark refuses in "
+            f"{EXECUTIONS[execution]}: choose another --job or --trigger"
         )
     cores = local_cores(master)
     if execution in ("real-time", "continuous") and cores is not None and cores < partitions:

@@ -17,12 +17,12 @@ from onceproof.faults import (
     UNKNOWN,
     SinkShape,
     action_named,
-    calls_python,
     format_plan,
     keeps_state,
     parse,
     phase_named,
     phases_of,
+    refused_names,
     render_actions,
     render_catalogue,
     required_steps,
@@ -85,18 +85,25 @@ def test_whether_a_job_keeps_state_is_read_from_its_code(tmp_path: Path, text: s
     assert has_phase(SinkShape(foreach_batch=True, stateful=stateful), phase_named("state.commit")) is stateful
 
 
+UDF = "from pyspark.sql.functions import udf\n@udf('string')\ndef name(key):\n    return key"
+EXPLODE = "import pyspark.sql.functions as f\ndef rows(given):\n    return given.select(f.explode('items'))"
+
+
 @pytest.mark.parametrize(
-    ("text", "called"),
+    ("text", "execution", "refused"),
     [
-        ("from pyspark.sql.functions import udf\n@udf('string')\ndef name(key):\n    return key", True),
-        ("import pyspark.sql.functions as f\nname = f.pandas_udf(str, 'string')", True),
-        ("def write(rows):\n    return rows.mapInPandas(str, 'id bigint')", True),
-        ("def rows(given):\n    return given.select('udf')", False),
+        (UDF, "real-time", {"udf"}),
+        (UDF, "continuous", set()),
+        (EXPLODE, "continuous", {"explode"}),
+        (EXPLODE, "micro-batch", set()),
+        ("def rows(given):\n    return given.select('explode')", "continuous", set()),
     ],
 )
-def test_whether_rows_of_a_job_pass_python_is_read_from_its_code(tmp_path: Path, text: str, called: bool) -> None:
+def test_what_spark_refuses_is_read_from_the_code_of_a_job(
+    tmp_path: Path, text: str, execution: Any, refused: set[str]
+) -> None:
     (tmp_path / "job.py").write_text(text)
-    assert calls_python(tmp_path / "job.py") is called
+    assert refused_names(tmp_path / "job.py", execution) == refused
 
 
 def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
