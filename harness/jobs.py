@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,8 @@ from .sinks import JOBS, TARGET_KEY, Sink, at_line, shape
 from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"
+
+One = TypeVar("One")
 
 HEAD_LINE = re.compile(r"--\s*(key|unique):(.*)", re.IGNORECASE)
 """A line at the head of an expectation that names columns: those of the key, those that tell its rows apart."""
@@ -193,7 +195,7 @@ def _holds(held: Collection[str] | None, columns: Collection[str]) -> bool:
     return held is None or set(held) == set(columns)
 
 
-def _read_from(job: Job, what: Callable[[Path], bool]) -> bool:
+def _read_from(job: Job, what: Callable[[Path], One]) -> One:
     """What static analysis says of a job's code. Raises UsageError."""
     try:
         return what(job.path)

@@ -59,12 +59,7 @@ def test_every_sink_takes_micro_batches(text: str | None) -> None:
         (CONTINUOUS, SinkShape(foreach_batch=True, python_file="my_sink.py"), "local[3]", "its own Kafka sink only"),
         (ASYNC, SinkShape(v2=True, python_source=True, python_file="my_sink.py"), "local[3]", "its own Kafka sink"),
         (ASYNC, replace(KAFKA, stateful=True), "local[3]", "the job keeps state"),
-        (
-            "realTime=5 seconds",
-            replace(KAFKA, refused=frozenset({"udf"})),
-            "local[3]",
-            "has udf, which Spark refuses in a",
-        ),
+        ("realTime=5 seconds", replace(KAFKA, refused=frozenset({"udf"})), "local[3]", "has udf, which Spark refuses"),
         (CONTINUOUS, KAFKA, "local[2,4]", r"the source's 3 partitions .* --master local\[3,4\]"),
         (CONTINUOUS, KAFKA, "local[2, 4]", r"the source's 3 partitions .* --master local\[3,4\]"),
         ("realTime=5 seconds", KAFKA, "local[2]", r"the source's 3 partitions .* --master local\[3,4\]"),
