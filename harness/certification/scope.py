@@ -30,6 +30,7 @@ BEYOND = (
     "a service that is away for more than forty seconds",
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
+    "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
     "a replay in fewer partitions; in a job of your own, in another number of them",
     "other interleavings of tasks and threads than those that came about",
