@@ -17,8 +17,8 @@ from .arrange import Resources
 
 Record = Callable[[str, Mapping[str, Any]], None]
 
-AWAITED = 45.0
-"""Seconds for which a query is waited for at most: less than a transaction lives by default (a minute)."""
+AWAITED = 75.0
+"""Seconds for which a query is waited for at most: less than a job may stand still (--deadline, 90 s by default)."""
 
 
 @dataclass

@@ -294,3 +294,18 @@ def test_changes_of_files_by_executors_and_their_python_workers_are_stopped(apar
     assert landed(result), described(result)
     [raised] = [event for event in result.journal if event["event"] == "probe.raised"]
     assert raised["role"] == "worker"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "sink.commit:before[batch=1] -> pause(driver, longest=30s) until batch.commit:after[batch=1]",
+        "request:before[service=kafka, kind=EndTxn, batch=1]#1 -> start(query)",
+    ],
+    ids=["a driver that comes back", "a second query"],
+)
+def test_two_drivers_have_executors_at_a_time(apart: Session, plan: str) -> None:
+    result = apart.trial(Request("kafka_transactional", plan, workload=SMALL))
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result), described(result)

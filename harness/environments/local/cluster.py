@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on loopback: a master and a worker, with room for two executors of one core."""
+"""A standalone Spark cluster on loopback: a master and a worker, with room for the executors of several drivers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from ..host import Host, inherited, wait_available
 from ..spark_master import alive_workers
 
 START_SECONDS = 60.0
-WORKER_MEMORY = "4g"
+DRIVERS = 8
+"""So many may have their executors at a time: of trials side by side, of a driver that stands still and of the one that
+takes its place, of a second query."""
+WORKER_CORES, WORKER_MEMORY = DRIVERS * EXECUTORS, "8g"
 """What the worker may promise; it is not taken from the machine before an executor does."""
 MASTER_CLASS = "org.apache.spark.deploy.master.Master"
 WORKER_CLASS = "org.apache.spark.deploy.worker.Worker"
@@ -41,7 +44,7 @@ class StandaloneCluster:
         """Returns once the worker is registered with the master."""
         master, master_ui, worker, worker_ui = self.ports
         self._launch("spark-master", master, [MASTER_CLASS, *_listen(master, master_ui)])
-        room = ["-c", str(EXECUTORS), "-m", WORKER_MEMORY, "-d", str(self.work)]
+        room = ["-c", str(WORKER_CORES), "-m", WORKER_MEMORY, "-d", str(self.work)]
         self._launch("spark-worker", worker, [WORKER_CLASS, *_listen(worker, worker_ui), *room, self.url])
         wait_available(self._worker_registered, START_SECONDS, "the Spark worker to register")
 
