@@ -100,12 +100,12 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "jars": _plain_tuple(getattr(module, "JARS", ())),
         "conf": _plain_mapping(getattr(module, "CONF", {})),
         "functions": list(functions),
-        "misfits": dict(filter(None, (misfit(*named) for named in functions.items()))),
+        "misfits": list(filter(None, (misfit(*named) for named in functions.items()))),
     }
 
 
-def misfit(name: str, function: Any) -> tuple[str, list[str]] | None:
-    """A function that cannot be called as it will be: its head, and how one is written."""
+def misfit(name: str, function: Any) -> tuple[str, str] | None:
+    """Of a function that cannot be called as it will be: its head, and how one is written."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # one of C: it has none
@@ -113,7 +113,7 @@ def misfit(name: str, function: Any) -> tuple[str, list[str]] | None:
     try:
         signature.bind(*ARGUMENTS[name])
     except TypeError:
-        return name, [f"{name}{signature}", f"{name}({', '.join(ARGUMENTS[name])})"]
+        return f"{name}{signature}", f"{name}({', '.join(ARGUMENTS[name])})"
     return None
 
 

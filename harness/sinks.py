@@ -388,10 +388,10 @@ def _conf(path: Path, value: object) -> Mapping[str, str]:
 
 
 def _functions(
-    path: Path, names: Sequence[str], misfits: Mapping[str, Sequence[str]], services: Sequence[str]
+    path: Path, names: Sequence[str], misfits: Sequence[tuple[str, str]], services: Sequence[str]
 ) -> frozenset[str]:
     found = frozenset(names)
-    for head, form in misfits.values():
+    for head, form in misfits:
         raise SinkError(f"sink {path.name}: {head} is called with other arguments: write {form}")
     if not found & {"write_batch", "attach"}:
         raise SinkError(
