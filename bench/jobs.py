@@ -16,9 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from onceproof.assertions import Workload
-from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.certificate import Certificate, stored_certificate
 from onceproof.harness.certification.certify import certify
-from onceproof.harness.certification.rejudge import stored_certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.errors import UsageError

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from ...assertions import ClaimName, Guarantee, GuaranteeName, Outcome, OutcomeName, weakest
-from ...documents import CLOSED, write_document
+from ...documents import CLOSED, DocumentError, read_document, write_document
 from ..determinism import Determinism
+from ..errors import UsageError
 from ..trial.document import SinkNamed, WorkloadUsed
 from .points import Profile
 from .results import Judged, PointResult
@@ -57,7 +58,7 @@ class Certificate(BaseModel):
         default=None, description="whether the job gives the same rows again; null where that was not looked into"
     )
     points: list[PointResult] = Field(description="one for each point, in the order of the space")
-    seconds: float = Field(ge=0, description="the whole sweep, without what ran before --resume")
+    seconds: float = Field(ge=0, description="the whole sweep; of what ran before --resume, what its certificate says")
     environment: dict[str, str] = Field(description="versions")
     inputs: dict[str, str] = Field(description="all that can change a result, by name")
     run_directory: str = Field(description="its absolute path")
@@ -111,6 +112,17 @@ def notes_of(trials: Iterable[Judged]) -> list[str]:
 
 def write_certificate(certificate: Certificate, directory: Path) -> None:
     write_document(directory / CERTIFICATE, certificate_text(certificate) + "\n")
+
+
+def stored_certificate(directory: Path) -> Certificate | None:
+    """That of a sweep's run directory; None if it has none. Raises UsageError if it is damaged."""
+    path = directory / CERTIFICATE
+    if not path.is_file():
+        return None
+    try:
+        return read_document(path, TypeAdapter(Certificate))
+    except (OSError, DocumentError) as error:
+        raise UsageError(str(error)) from error
 
 
 def certificate_text(certificate: Certificate) -> str:

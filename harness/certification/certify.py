@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..determinism import Determinism
-from ..errors import Unavailable
+from ..errors import Unavailable, UsageError
 from ..session import Request, Session
 from ..sinks import find_sink
 from ..triggers import check_sweep
@@ -21,6 +22,7 @@ from .certificate import (
     guarantee_of,
     notes_of,
     outcome_of,
+    stored_certificate,
     summary_of,
     write_certificate,
 )
@@ -86,7 +88,7 @@ def certify(
     SinkError, UsageError, Unavailable.
     """
     check_sweep(request.trigger)
-    started = time.monotonic()
+    started = time.monotonic() - seconds_before(directory)
     roles = batch_roles(request.workload, wanted.batch)
     inputs = inputs_of(session.options, request)
     directory.mkdir(parents=True, exist_ok=True)
@@ -103,6 +105,14 @@ def certify(
         certificate = sweeping.state.certificate()
         write_certificate(certificate, directory)
     return certificate
+
+
+def seconds_before(directory: Path) -> float:
+    """What a sweep that is resumed has taken so far."""
+    with suppress(UsageError):  # a damaged certificate is written anew
+        stored = stored_certificate(directory)
+        return stored.seconds if stored else 0.0
+    return 0.0
 
 
 class _Sweeping:

@@ -5,26 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from ...assertions import Evidence, Verdict, judge, load
-from ...documents import DocumentError, read_document
 from ...faults import format_fault, parse
-from ..errors import UsageError
 from .attribution import Share, attribute
-from .certificate import CERTIFICATE, Certificate, anomalies_of, guarantee_of, outcome_of, summary_of
+from .certificate import Certificate, anomalies_of, guarantee_of, outcome_of, summary_of
 from .results import Judged, PointResult, judged
-
-
-def stored_certificate(directory: Path) -> Certificate | None:
-    """The certificate of a sweep's run directory; None if it has none. Raises UsageError if it is damaged."""
-    path = directory / CERTIFICATE
-    if not path.is_file():
-        return None
-    try:
-        return read_document(path, TypeAdapter(Certificate))
-    except (OSError, DocumentError) as error:
-        raise UsageError(str(error)) from error
 
 
 def rejudge(certificate: Certificate, directory: Path) -> Certificate:

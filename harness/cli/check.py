@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from ...assertions import Guarantee, Outcome, judge, load
-from ..certification.certificate import Certificate
-from ..certification.rejudge import rejudge, stored_certificate
+from ..certification.certificate import Certificate, stored_certificate
+from ..certification.rejudge import rejudge
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..console.trial import print_verdict

@@ -196,8 +196,8 @@ def test_a_function_of_a_sink_takes_what_it_is_called_with() -> None:
     assert misfit("read", lambda *arguments: []) is None
     assert misfit("read", dict) is None, "nothing is known of what it takes"
     assert misfit("write_batch", lambda df, batch_id: None) == (
-        "write_batch",
-        ["write_batch(df, batch_id)", "write_batch(df, batch_id, target)"],
+        "write_batch(df, batch_id)",
+        "write_batch(df, batch_id, target)",
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from onceproof.faults import parse
+from onceproof.harness.certification import certify
+from onceproof.harness.certification.certificate import CERTIFICATE
 from onceproof.harness.certification.certify import with_struck
 from onceproof.harness.certification.points import Space, SweepPoint
 from onceproof.harness.certification.results import INPUTS as INPUTS_FILE
@@ -102,3 +105,11 @@ def test_what_was_inconclusive_is_tried_again_when_the_sweep_is_resumed(tmp_path
     assert again.get(PLAN) is None
     again.add(result())
     assert Store(tmp_path, INPUTS).get(PLAN) == result()
+
+
+def test_a_sweep_that_is_resumed_has_taken_what_it_took_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert certify.seconds_before(tmp_path) == 0
+    (tmp_path / CERTIFICATE).write_text("{")
+    assert certify.seconds_before(tmp_path) == 0, "a damaged certificate is written anew"
+    monkeypatch.setattr(certify, "stored_certificate", lambda directory: SimpleNamespace(seconds=61.5))
+    assert certify.seconds_before(tmp_path) == 61.5
