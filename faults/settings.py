@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NUMBERS = {"brokers": 3, "partitions": 100, "batches": 1000, "rows": 100_000, "starts": 100}
+NUMBERS = {"brokers": 3, "copies": 3, "partitions": 100, "batches": 1000, "rows": 100_000, "starts": 100}
 """What is a number, of at least 1, and its largest."""
 
 OF_WORKLOAD = ("partitions", "batches", "rows")
@@ -32,11 +32,13 @@ BROKER = "broker."
 
 @dataclass(frozen=True)
 class Settings:
-    """``brokers``: how many there have to be; None for any number. ``workload``: fields of the workload. ``starts``:
+    """``brokers``: how many there have to be; None for any number. ``copies``: of each topic of the trial; None for one
+    on each broker. ``workload``: fields of the workload. ``starts``:
     how often a process of the job starts its query. ``spark`` are properties of the driver, ``broker`` those of all
     brokers, for the time of the trial."""
 
     brokers: int | None
+    copies: int | None
     workload: Mapping[str, int]
     starts: int
     spark: Mapping[str, str]
@@ -70,6 +72,7 @@ def settings_of(settings: Mapping[str, str]) -> Settings:
     """What a plan's settings, which have been checked, mean."""
     return Settings(
         brokers=int(settings["brokers"]) if "brokers" in settings else None,
+        copies=int(settings["copies"]) if "copies" in settings else None,
         workload={name: int(settings[name]) for name in OF_WORKLOAD if name in settings},
         starts=int(settings.get("starts", 1)),
         spark={name: value for name, value in settings.items() if name.startswith(SPARK)},

@@ -138,10 +138,13 @@ def _check_needs_no_files(located: LocatedPlan, why: str) -> None:
 
 
 def _check_brokers(located: LocatedPlan, brokers: int) -> None:
-    wanted = settings_of(located.plan.settings).brokers
-    if wanted is not None and wanted != brokers:
-        message = f"the plan needs {wanted} brokers, and there {'is' if brokers == 1 else 'are'} {brokers}: --brokers"
-        raise located.error(f"{message} {wanted}", ("settings", "brokers"))
+    settings, there = settings_of(located.plan.settings), f"there {'is' if brokers == 1 else 'are'} {brokers}"
+    if settings.brokers not in (None, brokers):
+        message = f"the plan needs {settings.brokers} brokers, and {there}: --brokers {settings.brokers}"
+        raise located.error(message, ("settings", "brokers"))
+    if settings.copies is not None and settings.copies > brokers:
+        message = f"a topic cannot have {settings.copies} copies, one on each broker: {there}"
+        raise located.error(f"{message}: --brokers {settings.copies}", ("settings", "copies"))
 
 
 def _with_files(plan: Plan, shape: SinkShape) -> Plan:

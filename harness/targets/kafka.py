@@ -22,7 +22,7 @@ def topic(location: Location) -> str:
 
 def create(location: Location) -> Fields:
     """``kafka`` and ``topic``: bootstrap servers and the topic's name."""
-    create_topics(location.address("kafka"), {topic(location): location.partitions})
+    create_topics(location.address("kafka"), {topic(location): location.partitions}, location.copies)
     return {side: {"kafka": location.address("kafka", side), "topic": topic(location)} for side in SIDES}
 
 

@@ -14,7 +14,7 @@ from ...assertions import Open
 from ..environments.base import Environment, Side
 from ..errors import ObservationError
 from ..jobs import Job
-from ..kafka_topics import create_topics, delete_topics
+from ..kafka_topics import BROKERS_OWN, create_topics, delete_topics
 from ..proxies.services import DIRECT, NONE, Proxies
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
@@ -60,14 +60,16 @@ def arrange(
     environment: Environment,
     proxies: Proxies = DIRECT,
     own_services: Mapping[str, str] = NONE,
+    copies: int | None = None,
 ) -> Resources:
     """Make what the trial needs, empty; :meth:`Targets.drop` removes a target, :meth:`Resources.drop_source` the source
-    topic. The job speaks to its targets, and to the user's own services, by ``proxies``. Raises ObservationError."""
+    topic. ``copies``: of each topic; None for as many as there are brokers. The job speaks to its targets, and to
+    the user's own services, by ``proxies``. Raises ObservationError."""
     name = new_name()
     source, kafka = f"{name}_in", str(environment.addresses("harness").kafka)
-    create_topics(kafka, {source: partitions})
+    create_topics(kafka, {source: partitions}, copies or BROKERS_OWN)
     try:
-        return with_targets(name, source, sink, job, partitions, environment, proxies, own_services)
+        return with_targets(name, source, sink, job, partitions, environment, proxies, own_services, copies)
     except BaseException:
         with suppress(ObservationError):  # the error that is on its way says more
             delete_topics(kafka, [source])
@@ -93,12 +95,13 @@ def with_targets(
     environment: Environment,
     proxies: Proxies = DIRECT,
     own_services: Mapping[str, str] = NONE,
+    copies: int | None = None,
 ) -> Resources:
     """Make what a query from ``source`` needs besides, empty. Raises ObservationError."""
     shared = environment.shared_directory(name)
     addresses = {side: environment.addresses(side) for side in SIDES}
     addresses["job"] = proxies.in_front_of(addresses["job"])
-    location = Location(name, partitions, shared, addresses)
+    location = Location(name, partitions, shared, addresses, copies or BROKERS_OWN)
     made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
     own: dict[Side, Mapping[str, str]] = {"harness": own_services, "job": proxies.in_front_of_own(own_services)}
     fields = made.create()

@@ -157,7 +157,13 @@ class _Trial:
                 proxied |= spec.own_services.keys()
             proxies = self.stack.enter_context(proxies_for(proxied, self.environment, spec.own_services))
             resources = arrange(
-                spec.sink, spec.job, spec.workload.partitions, self.environment, proxies, spec.own_services
+                spec.sink,
+                spec.job,
+                spec.workload.partitions,
+                self.environment,
+                proxies,
+                spec.own_services,
+                settings_of(spec.plan.settings).copies,
             )
             self._at_end("the trial's source topic was not removed", resources.drop_source)
             for kind in resources.targets.kinds:

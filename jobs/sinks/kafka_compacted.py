@@ -20,7 +20,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import struct, to_json
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -32,6 +33,14 @@ KEY = "target.key"
 
 DEADLINE = 30.0
 """Seconds in which the topic must have been read."""
+
+
+def prepare(target: SimpleNamespace) -> None:
+    """Make the topic a table: brokers keep the last record of each key, and never elect a leader that lacks some."""
+    config = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
+    admin = KafkaAdminClient(bootstrap_servers=target.kafka)
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, target.topic, configs=config)])
+    admin.close()
 
 
 def transform(df: DataFrame, target: SimpleNamespace) -> DataFrame:

@@ -322,7 +322,7 @@ class Environment:
     def job_processes(self, trial):
         return []
 
-arrange.create_topics = lambda bootstrap, topics: None
+arrange.create_topics = lambda bootstrap, topics, copies: None
 with SinkProcess(here / "mine.py", Environment(), here / "log", 30.0) as process:
     sink = process.describe()
     print(sink.services, services_of(sink.services))

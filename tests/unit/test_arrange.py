@@ -13,6 +13,7 @@ from onceproof.faults import Plan, Rendezvous
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.errors import ObservationError
 from onceproof.harness.jobs import find_job
+from onceproof.harness.kafka_topics import BROKERS_OWN
 from onceproof.harness.targets import kafka
 from onceproof.harness.trial import arrange, trial
 from onceproof.harness.trial.journal import Journal
@@ -23,10 +24,12 @@ class Brokers:
 
     def __init__(self) -> None:
         self.topics: list[str] = []
+        self.copies: list[int] = []
         self.down = False
 
-    def create(self, bootstrap: str, topics: dict[str, int]) -> None:
+    def create(self, bootstrap: str, topics: dict[str, int], copies: int) -> None:
         self._answer(topics)
+        self.copies.append(copies)
         self.topics += topics
 
     def delete(self, bootstrap: str, topics: list[str]) -> None:
@@ -100,6 +103,15 @@ def test_topics_that_cannot_be_deleted_are_a_warning(begun: trial._Trial, broker
         "the trial's kafka was not removed: topic out: no answer in time",
         "the trial's source topic was not removed: topic _in: no answer in time",
     ]
+
+
+@pytest.mark.parametrize(("wanted", "copies"), [(None, BROKERS_OWN), (2, 2)])
+def test_each_topic_has_as_many_copies_as_the_plan_says(
+    brokers: Brokers, tmp_path: Path, wanted: int | None, copies: int
+) -> None:
+    environment: Any = Place(tmp_path)
+    arrange.arrange(SINK, find_job(), 3, environment, copies=wanted)
+    assert brokers.copies == [copies, copies]
 
 
 def test_a_trial_whose_target_cannot_be_made_leaves_no_source_behind(

@@ -125,6 +125,13 @@ def test_a_broker_needs_a_point_at_which_one_is_parked(text: str) -> None:
     assert resolved("txn.prepare:after -> kill(broker)", PYTHON)
 
 
+def test_a_topic_has_no_more_copies_than_there_are_brokers() -> None:
+    plan = parse("set copies = 2; sink.write:before -> fail")
+    assert resolve(plan, FOREACH, "local[2]", brokers=2)
+    with pytest.raises(PlanError, match=r"cannot have 2 copies, one on each broker: there is 1: --brokers 2"):
+        resolve(plan, FOREACH, "local[2]", brokers=1)
+
+
 def test_a_broker_that_is_named_is_killed_at_any_point() -> None:
     text = "sink.write:before[batch=1] -> kill(broker, which=coordinator) then restart(broker, after=1s)"
     assert resolved(text, FOREACH)
