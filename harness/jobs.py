@@ -15,7 +15,7 @@ from ..assertions import Expectation, ExpectationError, Workload, check_expectat
 from ..faults import SinkShape, hands_over_updates, keeps_state, refused_names
 from .errors import SinkError, UsageError
 from .proxies.own import check_named
-from .sinks import JOBS, TARGET_KEY, Sink, at_line, shape
+from .sinks import JOBS, TARGET_KEY, Sink, at_line, run_by_one_release, shape
 from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"
@@ -152,7 +152,8 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
 
 
 def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
-    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job, and takes its output mode.
+    """Whether a sink with these constants (HOLDS, KEY) can hold the rows of a job, takes its output mode, and wants a
+    release of Spark that the job wants, too.
 
     Raises UsageError for a job or an expectation that cannot be used, SinkError for a sink that cannot be read.
     """
@@ -163,7 +164,10 @@ def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
     key = constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
     holds = _holds(constants.get("HOLDS"), columns) and set(named) <= columns
-    return holds and (not _updates(job) or shape(sink).takes_updates)
+    runs = _read_from(job, lambda file: run_by_one_release(file, sink)) and (
+        not _updates(job) or shape(sink).takes_updates
+    )
+    return holds and runs
 
 
 @cache

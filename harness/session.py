@@ -402,6 +402,7 @@ class Session:
         """See :func:`check_job` and :func:`check_release`; each combination once."""
         if (job, sink.path, workload) not in self._checked:
             check_job(job, workload, sink)
-            if release_wanted(sink.path) is not None:
-                check_release(sink.path, self.environment.versions()["spark"], OTHER_RELEASE)
+            for path in (sink.path, job.path):
+                if release_wanted(path) is not None:
+                    check_release(path, self.environment.versions()["spark"], OTHER_RELEASE)
             self._checked.add((job, sink.path, workload))

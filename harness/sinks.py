@@ -22,7 +22,7 @@ from ..faults.errors import closest, listed
 from ..faults.settings import NUMBERS, check_property
 from ..faults.statements import bound
 from ..sources import parsed
-from .artifacts.lock import is_coordinates
+from .artifacts.lock import is_coordinates, shipped_lock
 from .environments.base import Environment, ProcessSpec, Running, Unavailable
 from .errors import SinkError, SinkHangs, UsageError
 from .targets import targets
@@ -141,21 +141,28 @@ def jars_next_to(path: Path) -> list[Path]:
 
 
 def release_wanted(path: Path) -> SpecifierSet | None:
-    """The releases of Spark that a sink's SPARK names, if it has one. Raises SinkError for a text that names none."""
+    """The releases of Spark that SPARK names, in a sink's file or a job's; None if it has none. Raises SinkError for a
+    text that names none."""
     text = literals(path).get("SPARK")
     if not isinstance(text, str):
         return None
     try:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
-        raise SinkError(f'sink {path.name}: SPARK = {text!r} names no releases: write SPARK = ">=4.1,<4.2"') from error
+        raise SinkError(f'{path.name}: SPARK = {text!r} names no releases: write SPARK = ">=4.1,<4.2"') from error
 
 
 def check_release(path: Path, version: str, fix: str) -> None:
-    """Raises SinkError unless this is a release of Spark that the sink wants."""
+    """Raises SinkError unless this is a release of Spark that the sink or job wants."""
     wanted = release_wanted(path)
     if wanted is not None and not wanted.contains(version):
-        raise SinkError(f"sink {path.name} needs Spark {wanted} (SPARK), but Spark {version} would run it: {fix}")
+        raise SinkError(f"{path.name} needs Spark {wanted} (SPARK), but Spark {version} would run it: {fix}")
+
+
+def run_by_one_release(*paths: Path) -> bool:
+    """Whether there is a supported release of Spark that all of them want. Raises SinkError."""
+    wanted = [found for path in paths if (found := release_wanted(path)) is not None]
+    return any(all(one.contains(version) for one in wanted) for version in shipped_lock().spark_versions())
 
 
 class SinkProcess:

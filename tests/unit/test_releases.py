@@ -10,7 +10,7 @@ from onceproof.harness import releases
 from onceproof.harness.errors import SinkError, Unavailable
 from onceproof.harness.releases import with_release
 from onceproof.harness.session import EnvironmentOptions
-from onceproof.harness.sinks import check_release, literals, release_wanted
+from onceproof.harness.sinks import check_release, literals, release_wanted, run_by_one_release
 from onceproof.harness.spark import spark_of
 
 PRESENT = spark_of(sys.executable).version
@@ -42,7 +42,7 @@ def test_an_interpreter_that_fits_stays_and_a_constant_of_another_kind_says_noth
 def test_what_is_up_or_in_an_image_is_looked_at_when_it_runs(sink: Path) -> None:
     for options in (EnvironmentOptions(attach="dev"), EnvironmentOptions(env="docker")):
         assert with_release(options, wants(sink, '"<1"')) is options
-    with pytest.raises(SinkError, match=r"^sink mine\.py needs Spark <1 \(SPARK\), but Spark 4\.2\.0 would run it: do"):
+    with pytest.raises(SinkError, match=r"^mine\.py needs Spark <1 \(SPARK\), but Spark 4\.2\.0 would run it: do"):
         check_release(sink, "4.2.0", "do something")
 
 
@@ -57,6 +57,12 @@ def test_releases_that_cannot_be_had_are_one_clear_line(sink: Path, value: str, 
     with pytest.raises(SinkError, match=why) as error:
         with_release(EnvironmentOptions(), wants(sink, value))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("of_the_job", "fits"), [('">=4.2"', False), ('">=4.1"', True), ("None", True)])
+def test_a_job_and_a_sink_need_a_release_that_both_want(sink: Path, of_the_job: str, fits: bool) -> None:
+    job = wants(sink.with_name("job.py"), of_the_job)
+    assert run_by_one_release(wants(sink, '">=4.1,<4.2"'), job) is fits
 
 
 def test_an_interpreter_that_was_chosen_is_not_replaced(sink: Path, tmp_path: Path) -> None:
