@@ -164,10 +164,8 @@ def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
     key = constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
     holds = _holds(constants.get("HOLDS"), columns) and set(named) <= columns
-    runs = _read_from(job, lambda file: run_by_one_release(file, sink)) and (
-        not _updates(job) or shape(sink).takes_updates
-    )
-    return holds and runs
+    takes = not _updates(job) or shape(sink).takes_updates
+    return holds and takes and _read_from(job, lambda file: run_by_one_release(file, sink))
 
 
 @cache
