@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...assertions import Workload
 from ..errors import UsageError
 
-MIDDLE = "middle"
+FIRST, MIDDLE = "first", "middle"
 
 
 def batch_roles(workload: Workload, chosen: int | None = None) -> dict[str, int]:
@@ -23,7 +23,7 @@ def batch_roles(workload: Workload, chosen: int | None = None) -> dict[str, int]
         check_batch(chosen, workload)
         return {MIDDLE: chosen}
     last = workload.batches - 1
-    wanted = {"first": 0, "last": last, "quiet": workload.quiet_batch, MIDDLE: last // 2, "second": 1}
+    wanted = {FIRST: 0, "last": last, "quiet": workload.quiet_batch, MIDDLE: last // 2, "second": 1}
     found: dict[str, int] = {}
     for role, batch in wanted.items():
         if batch is not None and batch <= last and batch not in found.values():

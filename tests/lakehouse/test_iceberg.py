@@ -1,4 +1,4 @@
-"""Iceberg 1.12.0 on a Spark of its own: its streaming sink keeps what it claims."""
+"""Iceberg 1.12.0 on a Spark of its own: its streaming sink writes over files of a batch that it has committed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.releases import with_release
 from onceproof.harness.session import EnvironmentOptions, Request, Session
 from onceproof.harness.sinks import find_sink
-from trials import PROTOCOL
 
-SINK = find_sink("iceberg_table")
+SINK = find_sink("iceberg_streaming")
+WORKLOAD = Workload(batches=3, rows=96)
+FIRST_BATCH = "sink.commit:after[batch=0] -> repartition(source, to=7) then kill(driver)"
+SECOND_BATCH = FIRST_BATCH.replace("batch=0", "batch=1")
 
 
 @pytest.fixture
@@ -23,10 +25,21 @@ def session(tmp_path: Path) -> Iterator[Session]:
         yield session
 
 
+def request(plan: str = "") -> Request:
+    return Request(str(SINK), plan, workload=WORKLOAD, deadline=180)
+
+
 @pytest.mark.timeout(3600)
-def test_icebergs_streaming_sink_is_exactly_once(session: Session, tmp_path: Path) -> None:
-    request = Request(str(SINK), workload=Workload(batches=3, rows=96), deadline=180)
-    certificate = certify(session, request, tmp_path / "sweep", Wanted(points=PROTOCOL, batch=1))
-    assert (certificate.verdict, certificate.guarantee) == ("pass", "exactly-once"), certificate.summary
+def test_the_first_batch_of_a_driver_is_written_over_by_its_replay(session: Session) -> None:
+    assert session.trial(request()).verdict.outcome == "pass"
+    assert session.trial(request(SECOND_BATCH)).verdict.outcome == "pass", "its replay has other names"
+    verdict = session.trial(request(FIRST_BATCH)).verdict
+    assert verdict.outcome == "fail", verdict.reason
+
+
+@pytest.mark.timeout(3600)
+def test_a_sweep_finds_it(session: Session, tmp_path: Path) -> None:
+    wanted = Wanted(points="batch.commit:before", fail_fast=True)
+    certificate = certify(session, request(), tmp_path / "sweep", wanted)
+    assert certificate.verdict == "fail", certificate.summary
     assert certificate.environment["spark"].startswith("4.1.")
-    assert any(cell.step == "task.commit:after" and cell.status == "pass" for cell in certificate.scope.cells)

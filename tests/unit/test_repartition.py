@@ -86,6 +86,10 @@ def test_a_half_a_prepared_and_a_whole_batch_come_again_in_more_tasks() -> None:
     assert texts(*TASKS[:1], *ENDS[:1], COMMITTED) == [f"batch.commit:before[batch=1] -> {MORE.replace('5', '3')}"]
 
 
+def test_the_first_batch_comes_again_with_the_task_ids_that_it_had() -> None:
+    assert texts(*TASKS, *ENDS, COMMIT, COMMITTED, roles={"first": 1}) == [f"batch.commit:before[batch=1] -> {MORE}"]
+
+
 def test_jobs_that_may_not_know_how_and_quick_sweeps_have_none() -> None:
     assert texts(*TASKS, *ENDS, COMMITTED, reference_job=False) == []
     assert texts(*TASKS, *ENDS, COMMITTED, profile="quick") == []
