@@ -174,7 +174,8 @@ class ActionSpec:
     With ``until POINT``, or if it ``lets_go``, the action has two parts: ``act`` while the thread is stopped, then
     the thread goes on, and ``end`` at that point, or at once; ``longest`` names the argument that limits how long the
     point is waited for. ``times`` names the argument that says at how many reports of the point in a row it is done.
-    One that ``keeps_thread`` lets the stopped thread go on behind the ``end`` only. ``runs_on``:
+    One that ``keeps_thread`` lets the stopped thread go on behind the ``end`` only; ``keeps_requests_of`` names targets
+    whose stopped request goes out behind the ``end`` only. ``runs_on``:
     what it ends may get further than the point before it is dead, so that what is required is that of its last report.
 
     One that ``answers`` does so in the service's place, by its argument ``error``: of what it stops at, and of the
@@ -213,6 +214,7 @@ class ActionSpec:
     times: str | None = None
     lets_go: bool = False
     keeps_thread: bool = False
+    keeps_requests_of: tuple[str, ...] = ()
     runs_on: bool = False
     network: bool = False
     answers: bool = False

@@ -43,6 +43,7 @@ ACTION = ActionSpec(
         which_broker(FOLLOWERS),
     ),
     longest="longest",
+    keeps_requests_of=("driver", "executor", "worker"),
     exactly_one=("for", "until"),
     takes_service_away=("broker",),
 )

@@ -420,7 +420,7 @@ class Injector:
             raise
         self._note_begun(step.action)
         under_way, over = threading.Event(), threading.Event()
-        if step.spec.keeps_thread:
+        if step.keeps_thread:
             step.thread.answer.kept_until.append(over)
 
         def finish() -> None:

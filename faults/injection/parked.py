@@ -108,11 +108,20 @@ class Step:
         return None if limit is None else float(limit)
 
     @property
+    def keeps_thread(self) -> bool:
+        """Whether the parked thread goes on behind the action's end only."""
+        return self.spec.keeps_thread or (self._goes_out and self.action.target in self.spec.keeps_requests_of)
+
+    @property
     def arrives_late(self) -> bool:
         """Whether the parked thread passes a request on once the action, the last of its fault, is over."""
-        last, point = self.number == len(self.armed.fault.actions) - 1, self.scene.point
-        goes_out = (point.get("phase"), point.get("edge")) == ("request", "before")
-        return last and self.spec.keeps_thread and goes_out
+        last = self.number == len(self.armed.fault.actions) - 1
+        return last and self.spec.keeps_thread and self._goes_out
+
+    @property
+    def _goes_out(self) -> bool:
+        point = self.scene.point
+        return (point.get("phase"), point.get("edge")) == ("request", "before")
 
     @property
     def process(self) -> str | None:

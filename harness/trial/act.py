@@ -172,8 +172,10 @@ def _others(starter: _Starter, sink_process: SinkProcess, supervisor: Supervisor
 
     def make() -> Resources:
         source, partitions = starter.resources.source, spec.workload.partitions
-        services = spec.own_services
-        return with_targets(new_name(), source, spec.sink, spec.job, partitions, environment, own_services=services)
+        services, copies = spec.own_services, settings_of(spec.plan.settings).copies
+        return with_targets(
+            new_name(), source, spec.sink, spec.job, partitions, environment, own_services=services, copies=copies
+        )
 
     return OtherQueries(make, starter.start_other, spec.sink, sink_process, supervisor.still, record)
 

@@ -506,6 +506,20 @@ def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journa
     assert "resumed" in journal.names()
 
 
+def test_a_request_of_a_process_that_stands_still_goes_out_when_that_goes_on(journal: Journal, acts: Acts) -> None:
+    plan = "request:before[batch=1]#1 -> pause(driver) until batch.commit:after[batch=1]"
+    at = {"service": "postgres", "kind": "COMMIT", "driver": "1"}
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "before", batch=1, driver="1")
+        asking = Probe(injector)
+        asking.tell("request", "before", thread="1", **at)
+        journal.wait_for("fault.fired")
+        assert asking.parked()
+        assert Probe(injector).ask("batch.commit", "after", batch=1, driver="2") == b"G"
+        assert asking.answer() == b"G"
+    assert acts.done == [("replace", "driver"), ("resume", "driver")]
+
+
 def test_a_thread_is_kept_until_another_reports_the_point(journal: Journal, acts: Acts) -> None:
     with serving("sink.write:after[batch=1] -> delay until batch.commit:after[batch=1]", acts, journal) as injector:
         kept = Probe(injector)

@@ -132,13 +132,14 @@ def test_the_driver_is_ended_in_an_orderly_way_where_the_middle_batch_is_under_w
 def test_a_driver_is_taken_for_dead_before_lines_that_may_change_something() -> None:
     trace = [*batch_of(1), *lines(1, *((line, 2) for line in range(1, 20))), *lines(1, (30, 1), role="python-worker")]
     found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: line.line % 2 == 0))
-    pauses = [one for one in found.points if one.action == "pause(driver)"]
+    *pauses, for_good = [one for one in found.points if one.action == "pause(driver)"]
     end = " -> pause(driver, longest=30s) until batch.commit:after[batch=1]"
     assert [one.text.removesuffix(end) for one in pauses] == [
         "sink.write:before[batch=1]",
         *(f"line[s.py:{line}][batch=1]#1" for line in (2, 6, 8, 12, 14, 18)),
     ]
     assert all(one.alone and one.text.endswith(end) for one in pauses)
+    assert for_good.text == f"line[s.py:18][batch=1]#1{end} then kill(driver)"
 
 
 def test_a_driver_is_taken_for_dead_in_the_first_batch_too_and_once_until_the_next_one() -> None:
@@ -150,6 +151,42 @@ def test_a_driver_is_taken_for_dead_in_the_first_batch_too_and_once_until_the_ne
         ("sink.write:before[batch=1]", "batch.commit:after[batch=2]"),
         ("line[s.py:7][batch=0]#1", "batch.commit:after[batch=0]"),
         ("line[s.py:7][batch=1]#1", "batch.commit:after[batch=1]"),
+        ("line[s.py:7][batch=1]#1", "batch.commit:after[batch=1] then kill(driver)"),
+    ]
+
+
+def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> None:
+    def changes(batch: int) -> list[dict[str, Any]]:
+        asked = [point("request", "before", batch=batch, service="postgres", kind=kind, text=kind) for kind in "ABCDE"]
+        made = [point("file", "before", batch=batch, op="create", path=f"target/{name}") for name in "abcde"]
+        return [*asked, *made]
+
+    def taken(by_lines: bool) -> list[str]:
+        seen = lines(1, (7, 1)) if by_lines else []
+        trace = [*batch_of(0), *changes(0), *batch_of(1), *seen, *changes(1)]
+        points = space(trace, roles={"first": 0, "middle": 1}, code=Code(acts=lambda line: True)).points
+        found = [one for one in points if one.action == "pause(driver)" and one.step.startswith(("request", "file"))]
+        assert all(one.alone for one in found)
+        return [f"{one.role} {one.detail.removeprefix('taken for dead, ')}" for one in found]
+
+    def midway() -> list[str]:
+        trace = [event for batch in range(3) for event in [*batch_of(batch), *changes(batch)[:5]]]
+        found = [one.text for one in space(trace).points if "change of the next batch" in one.detail]
+        return [re.sub(r"\[service=postgres, kind=(\w), batch=(\d)\]#1", r"\1\2", text) for text in found]
+
+    ends = ["middle A 1 to postgres", "middle E 1 to postgres", "middle create target/a", "middle create target/e"]
+    assert taken(by_lines=True) == [*ends, "middle for good, E 1 to postgres"]
+    assert taken(by_lines=False) == [
+        *(f"middle {kind} 1 to postgres" for kind in "ABDE"),
+        "first E 1 to postgres",
+        *(f"middle create target/{name}" for name in "abde"),
+        "first create target/e",
+        "middle for good, E 1 to postgres",
+    ]
+    assert midway() == [
+        f"request:before{here} -> pause(driver, longest=30s) until request:before{there}; "
+        f"request:before{there} -> delay(longest=20s) until sink.write:after[batch=1]"
+        for here, there in (("A1", "B2"), ("A1", "E2"), ("E1", "E2"))
     ]
 
 
@@ -207,7 +244,7 @@ def test_of_more_lines_those_that_changed_something_come_first() -> None:
         *lines(1, (12, 1), (14, 1), (16, 1)),
     ]
     found = space([*trace, asked], roles={"middle": 1}, code=Code(acts=lambda line: line.line % 2 == 0)).points
-    pauses = [one.at.line for one in found if one.action == "pause(driver)" and isinstance(one.at, Line)]
+    pauses = [one.at.line for one in found if one.detail == "taken for dead" and isinstance(one.at, Line)]
     assert pauses == [2, 6, 8, 10, 14, 16], "10 and 16 had requests behind them"
 
 
