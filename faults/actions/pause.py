@@ -34,6 +34,7 @@ ACTION = ActionSpec(
     act=act,
     end=end,
     requires=(Requirement("goes_on"),),
+    requires_if_killed=(Requirement("taken_over", targets=("driver",)),),
     targets=("driver", "executor", "worker", "broker"),
     arguments=(
         Parameter("for", "duration", "how long the process stays stopped"),

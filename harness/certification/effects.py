@@ -14,6 +14,7 @@ from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, Value, format_action
 from .points import KILL, Gap, Question, SweepPoint, crash_in
+from .roles import MIDDLE
 from .trace import Event, Step, reports, runs_of
 
 Signature = tuple[str, ...]
@@ -159,13 +160,16 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
 
 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:
-    """A second crash before each effect that only the replay has."""
+    """A second crash before each effect that only the replay has; and in the middle batch it is lost before it is done,
+    by the first of the family's ways: what repairs must not go on without."""
     *first, again = _first_runs_and_replay(question, family, batch)
     known = {effect.signature for run in first for effect in run}
     for effect in again:
         if effect.signature not in known:
             known.add(effect.signature)
-            yield _point(effect, "before", KILL, role, batch, crash_in(batch))
+            losses = [loss(effect, "before") for loss in family.losses(question)[:1]] if role == MIDDLE else []
+            for action in (KILL, *filter(None, losses)):
+                yield _point(effect, "before", action, role, batch, crash_in(batch))
 
 
 def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]:

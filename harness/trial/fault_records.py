@@ -18,7 +18,7 @@ def fault_records(plan: Plan, execution: Execution = "micro-batch") -> list[Faul
 def fault_record(fault: Fault, execution: Execution = "micro-batch") -> FaultRecord:
     """One fault of a query that Spark runs so. Raises ValueError if it requires what nobody can check, or nothing."""
     actions = tuple(
-        _action_record(action, _required_of(action, fault.actions[:number]), execution)
+        _action_record(action, _required_of(number, fault.actions), execution)
         for number, action in enumerate(fault.actions)
     )
     for requirement in (one for record in actions for one in record.requirements):
@@ -26,14 +26,33 @@ def fault_record(fault: Fault, execution: Execution = "micro-batch") -> FaultRec
     return FaultRecord(format_fault(fault), format_place(fault), fault, actions)
 
 
-def _required_of(action: Action, earlier: tuple[Action, ...]) -> tuple[Requirement, ...]:
+def _required_of(number: int, actions: tuple[Action, ...]) -> tuple[Requirement, ...]:
     """What an action must leave behind: where an earlier one of its fault has changed what the successor of its target
-    reads, a death leaves what that one requires."""
+    reads, a death leaves what that one requires; and where its target is killed before it goes on, both leave what that
+    requires."""
+    action, earlier = actions[number], actions[:number]
     spec = action_named(action.name)
+    if never_ended := _never_ended(number, actions):
+        return never_ended
     changes = [one for one in earlier if action_named(one.name).read_by_the_next == action.target]
     if spec.amends or action.target is None or action.until or not changes:
         return spec.required_of(action.target)
     return action_named(changes[-1].name).required_of(changes[-1].target)
+
+
+def _never_ended(number: int, actions: tuple[Action, ...]) -> tuple[Requirement, ...]:
+    """What an action with an ``until`` and the kill of its target behind it leave, if one of them has this number."""
+    for first, action in enumerate(actions):
+        declared = action_named(action.name).requires_if_killed if action.until else ()
+        required = tuple(one for one in declared if not one.targets or action.target in one.targets)
+        kills = [later for later in range(first + 1, len(actions)) if _kills(actions[later], action.target)]
+        if required and kills and number in (first, kills[0]):
+            return required
+    return ()
+
+
+def _kills(action: Action, target: str | None) -> bool:
+    return (action.name, action.target) == ("kill", target)
 
 
 def _action_record(action: Action, required: tuple[Requirement, ...], execution: Execution) -> ActionRecord:

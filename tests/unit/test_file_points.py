@@ -80,14 +80,15 @@ def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and
     assert len(struck(full)) == 16
 
 
-def test_a_change_that_only_the_replay_makes_is_struck_by_a_second_crash() -> None:
+def test_a_change_that_only_the_replay_makes_is_struck_by_a_second_crash_and_fails() -> None:
     replay = [*made(1, f"create target/{UUIDS[0]}"), *made(1, "delete target/old", "create target/x", run=REPLAY)]
     found = space(*made(1, f"create target/{UUIDS[1]}"), replay=replay)
     second = [one.text for one in found.points if one.detail.startswith("in the replay")]
-    assert second[0] == (
+    assert second[:2] == [
         "batch.commit:before[batch=1] -> kill(driver); "
-        'file:before[op=delete, path="target/old", batch=1]#1 -> kill(driver)'
-    )
+        f'file:before[op=delete, path="target/old", batch=1]#1 -> {action}'
+        for action in ("kill(driver)", "fail")
+    ]
 
 
 def test_a_change_that_not_both_traces_have_is_no_point() -> None:
@@ -128,8 +129,8 @@ def in_the_replays(*replays: list[str], first: str) -> list[str]:
         trace += one
         replay += other
     found = space(*trace, replay=replay, roles={"first": 0, "middle": 1} if len(replays) > 1 else {"middle": 0})
-    second = [one.text.split("; ")[1] for one in found.points if one.detail.startswith("in the replay")]
-    return [text.removeprefix("file:before").removesuffix(" -> kill(driver)") for text in second]
+    second = [one for one in found.points if one.detail.startswith("in the replay") and one.action == "kill(driver)"]
+    return [one.text.split("; file:before")[1].removesuffix(" -> kill(driver)") for one in second]
 
 
 def test_what_all_replays_name_so_is_no_random_name() -> None:

@@ -419,6 +419,24 @@ def test_a_replaced_driver_that_ends_by_itself_has_gone_on() -> None:
     assert seen(paper.exited(1, 1, error="CONCURRENT_STREAM_LOG_UPDATE"), text) == ended
 
 
+def test_a_replaced_driver_that_is_killed_before_it_goes_on_needs_that_the_other_one_had_the_batch() -> None:
+    pause = "pause(driver, longest=30s) until batch.commit:after[batch=1]"
+    text = f"sink.write:before[batch=1] -> {pause} then kill(driver)"
+
+    def paused() -> Paper:
+        return Paper().start().hand_over(1, 1).reached_last().fired(pause, confirmed=False).start(2)
+
+    def killed(paper: Paper) -> Paper:
+        paper.add("resumed", fault=0, process="local:1", reached=True, given_up=False)
+        return paper.confirmed(pause).fired("kill(driver)").exited(1, -9, planned=True)
+
+    handed_over = "it was handed the batch, and the first one did not go on"
+    assert seen(killed(paused().batches(2, 1)), text) == handed_over
+    assert seen(killed(paused()).batches(2, 1), text) is None, "it came to the batch behind the first one's death"
+    unconfirmed = paused().batches(2, 1).add("resumed", fault=0, process="local:1", reached=True).confirmed(pause)
+    assert report(unconfirmed.fired("kill(driver)", confirmed=False), text).confirmed is False
+
+
 def test_a_paused_driver_may_have_nothing_more_to_report() -> None:
     text = "batch.commit:after[batch=4] -> pause(driver, for=2s)"
     paper = Paper().start().batches(1, 4).reached_last().fired("pause(driver, for=2s)").exited()

@@ -130,6 +130,8 @@ def test_what_only_the_replay_asks_is_struck_by_a_second_crash_counted_over_both
         "request:before[service=postgres, kind={}, batch=1]#{}",
     )
     assert second == [f"{crash}; {request.format(*what)} -> kill(driver)" for what in (("DELETE", 1), ("INSERT", 2))]
+    lost = [one.text for one in found.points if one.action == "drop" and one.detail.startswith("in the replay")]
+    assert lost == [f"{crash}; {request.format('DELETE', 1)} -> drop"]
 
 
 def test_what_follows_another_request_in_the_replay_is_struck_too_the_roles_by_turns() -> None:
