@@ -1,0 +1,80 @@
+"""A driver that stands still until another one has its batch: what the strikes of it share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ....faults import Action, Fault, Plan, Point, format_action
+from ..effects import Effect, Family, steady
+from ..files import FILES
+from ..points import Question, SweepPoint
+from ..requests import REQUESTS
+from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
+
+FAMILIES = (REQUESTS, FILES)
+
+LONGEST = 30.0
+"""Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
+and so does whoever waits for it."""
+
+One = TypeVar("One")
+
+
+def paused(
+    here: Step | Line,
+    at: Point,
+    role: str,
+    batch: int,
+    until: Point,
+    detail: str,
+    *more: Fault,
+    then: Sequence[Action] = (),
+) -> SweepPoint:
+    pause = Action("pause", "driver", {"longest": LONGEST}, until=until)
+    shown = format_action(Action("pause", "driver"))
+    plan = Plan((Fault(at, (pause, *then)), *more))
+    return SweepPoint(here, shown, role, batch, plan, f"taken for dead{detail}", alone=True)
+
+
+def end_of(batch: int) -> Point:
+    return Point("batch.commit", "after", {"batch": batch})
+
+
+def acting(question: Question, batch: int) -> list[Line]:
+    """The driver's lines that may change something in a batch, in the order of their first executions."""
+    return [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]
+
+
+def of_changes(question: Question, batch: int) -> list[Line]:
+    """Those that were seen to."""
+    changing = _changing(question.trace, batch)
+    return [line for line in acting(question, batch) if line in changing]
+
+
+def _changing(trace: Sequence[Event], batch: int) -> set[Line]:
+    """The lines of the driver after which something left the job, before its next one."""
+    line: Line | None = None
+    found: set[Line] = set()
+    for event in reports(trace, batch):
+        if event["phase"] == "line" and event.get("role") != WORKER:
+            line = line_of(event)
+        elif line and event["phase"] in (REQUESTS.phase, FILES.phase):
+            found.add(line)
+    return found
+
+
+def effects(question: Question, family: Family, batch: int) -> Sequence[Effect]:
+    asked = question.phases is None or family.phase in question.phases
+    return steady(question, family, batch) if asked else ()
+
+
+def evenly(found: Sequence[One], most: int) -> Sequence[One]:
+    """So many of them at most, the first and the last among these.
+
+    >>> evenly(range(1, 10), 3), evenly(range(1, 10), 1), evenly(range(1, 3), 3)
+    ([1, 5, 9], [1], range(1, 3))
+    """
+    if len(found) <= most:
+        return found
+    return [found[round(turn * (len(found) - 1) / max(1, most - 1))] for turn in range(most)]

@@ -1,0 +1,56 @@
+"""A driver that is taken for dead before a request or a change of a file, whoever does that: a library may have looked
+what is there, and writes now, within one line of the sink. And one that is, and never goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....faults import Action
+from ..effects import Effect
+from ..points import KILL, Question, SweepPoint, line_at
+from ..roles import MIDDLE
+from ..trace import Step
+from ._declaration import Strike
+from ._zombies import FAMILIES, acting, effects, end_of, evenly, of_changes, paused
+
+EFFECTS = 2
+"""Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
+to change something there are twice as many, and the last one is struck in the first batch, too."""
+
+FOR_GOOD = ", for good"
+
+
+def at_effects(question: Question) -> Iterator[SweepPoint]:
+    """Evenly in the middle batch; and the last one of the first batch where no line shows what the sink does."""
+    batch = question.roles.get(MIDDLE)
+    if batch is None:
+        return
+    by_lines = bool(of_changes(question, batch))
+    first = min(question.roles, key=question.roles.__getitem__)
+    for family in FAMILIES:
+        for effect in evenly(effects(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
+            yield _before(effect, MIDDLE, batch)
+        if first != MIDDLE and not by_lines:
+            for effect in effects(question, family, question.roles[first])[-1:]:
+                yield _before(effect, first, question.roles[first])
+
+
+def for_good(question: Question) -> Iterator[SweepPoint]:
+    """It never goes on: before the last request, else the last change of a file, else the last line that may change
+    something. Whoever leaves a batch to the one that holds its lock then leaves it to nobody."""
+    batch = question.roles.get(MIDDLE)
+    if batch is None:
+        return
+    if found := [one for family in FAMILIES for one in effects(question, family, batch)[-1:]]:
+        yield _before(found[0], MIDDLE, batch, KILL)
+    elif lines := acting(question, batch):
+        yield paused(lines[-1], line_at(lines[-1], batch, 1), MIDDLE, batch, end_of(batch), FOR_GOOD, then=(KILL,))
+
+
+def _before(effect: Effect, role: str, batch: int, *then: Action) -> SweepPoint:
+    here, detail = Step(effect.phase, "before"), f"{FOR_GOOD if then else ''}, {effect.shown}"
+    return paused(here, effect.point("before", batch), role, batch, end_of(batch), detail, then=then)
+
+
+STRIKE = Strike(66, (at_effects, for_good))
