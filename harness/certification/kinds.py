@@ -3,6 +3,7 @@ one directory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,8 @@ from .effects import Effect, Family, steady
 from .files import FILES, alike
 from .points import Question
 from .requests import REQUESTS
+
+FAMILIES = (REQUESTS, FILES)
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,12 @@ class Kind:
         return Point(self.phase, edge, {**dict(self.where), "batch": batch}, nth)
 
 
+def effects_of(question: Question, family: Family, batch: int) -> Sequence[Effect]:
+    """Those that every run of the batch has; none of a family that is not swept."""
+    asked = question.phases is None or family.phase in question.phases
+    return steady(question, family, batch) if asked else ()
+
+
 def kind_of(effect: Effect) -> Kind:
     return Kind(effect.phase, tuple((alike(effect) if effect.phase == FILES.phase else effect.where).items()))
 
@@ -39,4 +48,4 @@ def kinds_of(question: Question, family: Family, batch: int) -> list[Kind]:
 
 def kinds_in(question: Question, batch: int) -> list[Kind]:
     """Each kind once."""
-    return list(dict.fromkeys(kind for family in (REQUESTS, FILES) for kind in kinds_of(question, family, batch)))
+    return list(dict.fromkeys(kind for family in FAMILIES for kind in kinds_of(question, family, batch)))

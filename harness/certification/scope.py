@@ -31,7 +31,7 @@ BEYOND = (
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
-    "a replay in fewer partitions; in a job of your own, in another number of them",
+    "in a job of your own, a replay in another number of partitions",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
     "more than twelve batches, batches of more than 16,000 rows, and times finer than a millisecond",

@@ -33,6 +33,7 @@ FOUND = {
     "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
     "archives_after_ten_batches": ("request:after", "duplicated"),
+    "files_by_partition": ("batch.commit:before", "duplicated"),
     "leaves_it_to_the_lock": ("request:before", "lost"),
     "ids_without_a_query": ("request:before", "lost"),
     "waits_for_ten_seconds": ("request:before", "lost"),

@@ -68,10 +68,10 @@ ENDS = [reported("task.run", "after", stage=0, partition=number) for number in r
 COMMIT, COMMITTED = reported("sink.commit", "before"), reported("batch.commit", "before")
 
 
-def texts(*trace: dict[str, Any], **more: Any) -> list[str]:
+def texts(*trace: dict[str, Any], than: str = "more", **more: Any) -> list[str]:
     found: dict[str, Any] = {"roles": {"middle": 1}, "refusal": lambda plan: None, "reference_job": True, **more}
     points = space_of(Question(trace=trace, **found)).points
-    return [point.text for point in points if point.detail == "replayed in more tasks"]
+    return [point.text for point in points if point.detail.startswith(f"replayed in {than} tasks")]
 
 
 MORE = "repartition(source, to=5) then kill(driver)"
@@ -88,6 +88,20 @@ def test_a_half_a_prepared_and_a_whole_batch_come_again_in_more_tasks() -> None:
 
 def test_the_first_batch_comes_again_with_the_task_ids_that_it_had() -> None:
     assert texts(*TASKS, *ENDS, COMMIT, COMMITTED, roles={"first": 1}) == [f"batch.commit:before[batch=1] -> {MORE}"]
+
+
+def test_a_batch_comes_again_in_fewer_tasks_where_the_one_before_had_more() -> None:
+    asked = reported("request", "before", service="postgres", kind="COMMIT", text="COMMIT")
+    fewer = "repartition(source, to=1) then kill(driver)"
+    assert texts(*TASKS, *ENDS, COMMIT, asked, COMMITTED, than="fewer") == [
+        f"batch.commit:before[batch=0] -> {MORE}; {at}[{more}batch=1]{nth} -> {fewer}"
+        for at, more, nth in (
+            ("request:before", "service=postgres, kind=COMMIT, ", "#1"),
+            ("sink.commit:before", "", ""),
+            ("batch.commit:before", "", ""),
+        )
+    ]
+    assert texts(*TASKS, *ENDS, COMMITTED, than="fewer", reference_job=False) == []
 
 
 def test_jobs_that_may_not_know_how_and_quick_sweeps_have_none() -> None:

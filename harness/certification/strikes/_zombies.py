@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ....faults import Action, Fault, Plan, Point, format_action
-from ..effects import Effect, Family, steady
 from ..files import FILES
 from ..points import Question, SweepPoint
 from ..requests import REQUESTS
 from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
-
-FAMILIES = (REQUESTS, FILES)
 
 LONGEST = 30.0
 """Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
@@ -62,11 +59,6 @@ def _changing(trace: Sequence[Event], batch: int) -> set[Line]:
         elif line and event["phase"] in (REQUESTS.phase, FILES.phase):
             found.add(line)
     return found
-
-
-def effects(question: Question, family: Family, batch: int) -> Sequence[Effect]:
-    asked = question.phases is None or family.phase in question.phases
-    return steady(question, family, batch) if asked else ()
 
 
 def evenly(found: Sequence[One], most: int) -> Sequence[One]:

@@ -1,10 +1,12 @@
-"""A batch that comes again in other tasks than it had: who tells rows by their task's number skips others' then."""
+"""A batch that comes again in other tasks than it had: who tells rows by their task's number skips others' then, or
+leaves what no task of that number replaces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Plan, format_action
+from ..kinds import FAMILIES, effects_of
 from ..points import CRASH, KILL, Question, SweepPoint, selector
 from ..roles import FIRST, MIDDLE
 from ..steps import ONE_TASK_ENDED, shown
@@ -19,14 +21,36 @@ MORE = 2
 def repartitioned(question: Question) -> Iterator[SweepPoint]:
     """The middle batch: where one of its tasks has ended and no other has begun, before the sink's global commit, and
     where all of it is done; the first batch there, too: it is the first one of the next driver as well, whose tasks
-    then have the very ids (TIDs) that the first driver's had. There are more tasks in the replay, never fewer: nothing
-    of the first run's is left over."""
+    then have the very ids (TIDs) that the first driver's had."""
     if not question.reference_job:
         return
     if MIDDLE in question.roles:
         yield from _in_more_tasks(question, MIDDLE, (Step("sink.commit", "before"), DONE))
     if FIRST in question.roles:
         yield from _in_more_tasks(question, FIRST, (DONE,))
+
+
+def in_fewer_tasks(question: Question) -> Iterator[SweepPoint]:
+    """The middle batch: before its last request, else its last change of a file, before the sink's global commit, and
+    where all of it is done. The batch before it is replayed in more tasks first, so that this one has them, too."""
+    batch = question.roles.get(MIDDLE, 0)
+    seen = executed(question.trace, batch)
+    if not question.reference_job or batch == 0 or seen.writing is None:
+        return
+    most = max(seen.tasks.values())
+    first = Fault(selector(DONE, batch - 1), (Action("repartition", "source", {"to": most + MORE}), KILL))
+    again = (Action("repartition", "source", {"to": 1}), KILL)
+    for effect in [one for family in FAMILIES for one in effects_of(question, family, batch)[-1:]][:1]:
+        here = Step(effect.phase, "before")
+        yield _fewer(here, batch, first, Fault(effect.point("before", batch), again), f", {effect.shown}")
+    for step in (Step("sink.commit", "before"), DONE):
+        if step in seen.steps:
+            yield _fewer(step, batch, first, Fault(selector(step, batch), again))
+
+
+def _fewer(here: Step, batch: int, first: Fault, fault: Fault, detail: str = "") -> SweepPoint:
+    shown_as, plan = " then ".join(map(format_action, fault.actions)), Plan((first, fault))
+    return SweepPoint(here, shown_as, MIDDLE, batch, plan, f"replayed in fewer tasks{detail}", alone=True)
 
 
 def _in_more_tasks(question: Question, role: str, steps: Sequence[Step]) -> Iterator[SweepPoint]:
@@ -50,4 +74,4 @@ def _point(here: Step, fault: Fault, role: str, batch: int) -> SweepPoint:
     return SweepPoint(here, shown_as, role, batch, Plan((fault,)), detail="replayed in more tasks", alone=True)
 
 
-STRIKE = Strike(90, (repartitioned,))
+STRIKE = Strike(90, (repartitioned, in_fewer_tasks))

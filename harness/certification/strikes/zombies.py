@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Point
 from ..effects import Effect
+from ..kinds import FAMILIES, effects_of
 from ..points import Question, SweepPoint, line_at, selector
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, executed
 from ._declaration import Strike
-from ._zombies import FAMILIES, acting, effects, end_of, evenly, of_changes, paused
+from ._zombies import acting, end_of, evenly, of_changes, paused
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
@@ -75,7 +76,7 @@ def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:
     """The driver's lines that were seen to change something; where there are none, requests or changes of files."""
     if lines := of_changes(question, batch):
         return lines
-    return max((effects(question, family, batch) for family in FAMILIES), key=len)
+    return max((effects_of(question, family, batch) for family in FAMILIES), key=len)
 
 
 def _at(change: Line | Effect, batch: int) -> Point:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 from ....faults import Action
 from ..effects import Effect
+from ..kinds import FAMILIES, effects_of
 from ..points import KILL, Question, SweepPoint, line_at
 from ..roles import MIDDLE
 from ..trace import Step
 from ._declaration import Strike
-from ._zombies import FAMILIES, acting, effects, end_of, evenly, of_changes, paused
+from ._zombies import acting, end_of, evenly, of_changes, paused
 
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
@@ -29,10 +30,10 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
     by_lines = bool(of_changes(question, batch))
     first = min(question.roles, key=question.roles.__getitem__)
     for family in FAMILIES:
-        for effect in evenly(effects(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
+        for effect in evenly(effects_of(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
             yield _before(effect, MIDDLE, batch)
         if first != MIDDLE and not by_lines:
-            for effect in effects(question, family, question.roles[first])[-1:]:
+            for effect in effects_of(question, family, question.roles[first])[-1:]:
                 yield _before(effect, first, question.roles[first])
 
 
@@ -42,7 +43,7 @@ def for_good(question: Question) -> Iterator[SweepPoint]:
     batch = question.roles.get(MIDDLE)
     if batch is None:
         return
-    if found := [one for family in FAMILIES for one in effects(question, family, batch)[-1:]]:
+    if found := [one for family in FAMILIES for one in effects_of(question, family, batch)[-1:]]:
         yield _before(found[0], MIDDLE, batch, KILL)
     elif lines := acting(question, batch):
         yield paused(lines[-1], line_at(lines[-1], batch, 1), MIDDLE, batch, end_of(batch), FOR_GOOD, then=(KILL,))
