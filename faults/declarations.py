@@ -167,8 +167,8 @@ class ActionSpec:
 
     ``requires``: what must be in the journal afterwards; of those for the target, the first that holds at the step
     where the action struck. Every target needs one for every step: what leaves no trace proves nothing.
-    ``requires_if_killed``: what it must leave behind instead, if it has an ``until`` and its target is killed behind it
-    in its fault; so must that kill then.
+    ``requires_if_killed``: what it must leave behind instead, if it has an ``until`` and the next action of its fault
+    kills its target, which then never goes on; so must that kill then.
     ``follows`` is the action on the same target that must come before it: in the same fault if ``same_fault``, else
     anywhere in the plan; one that ``counts_as`` it will do. One that ``amends`` what it follows only sets how that goes
     on, and has no effect of its own to require; ``restart_delay`` names the argument that delays the restart.

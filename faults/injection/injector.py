@@ -484,7 +484,7 @@ class Injector:
 
     def _ended(self, step: Step, awaited: Awaited | None) -> str:
         assert step.spec.end is not None  # declarations.check_spec
-        detail = step.spec.end(step.action, step.scene)
+        detail = "it does not go on" if step.ends_by_death else step.spec.end(step.action, step.scene)
         if awaited is not None:
             with self._lock:
                 fields = {"fault": step.armed.index, "process": step.process, "detail": detail}

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...plans import Action
 from ..capabilities import InjectionError, Scene
-from ..catalogue import action_named
+from ..catalogue import action_named, ends_by_death
 from ..declarations import ActionSpec
 from ..printing import format_action
 from ..rendezvous import ANSWER, DROP, FAIL, GO_ON
@@ -111,6 +111,11 @@ class Step:
     def keeps_thread(self) -> bool:
         """Whether the parked thread goes on behind the action's end only."""
         return self.spec.keeps_thread or (self._goes_out and self.action.target in self.spec.keeps_requests_of)
+
+    @property
+    def ends_by_death(self) -> bool:
+        """Whether what it has stopped is killed before it goes on."""
+        return ends_by_death(self.armed.fault, self.number)
 
     @property
     def arrives_late(self) -> bool:

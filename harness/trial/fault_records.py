@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...assertions import ActionRecord, FaultRecord, requirements
-from ...faults import Execution, Fault, Plan, action_named, format_action, format_fault, format_place, left_behind
+from ...faults import (
+    Execution,
+    Fault,
+    Plan,
+    action_named,
+    ends_by_death,
+    format_action,
+    format_fault,
+    format_place,
+    left_behind,
+)
 from ...plans import Action
 from ...requirements import Requirement
 
@@ -18,41 +28,26 @@ def fault_records(plan: Plan, execution: Execution = "micro-batch") -> list[Faul
 def fault_record(fault: Fault, execution: Execution = "micro-batch") -> FaultRecord:
     """One fault of a query that Spark runs so. Raises ValueError if it requires what nobody can check, or nothing."""
     actions = tuple(
-        _action_record(action, _required_of(number, fault.actions), execution)
-        for number, action in enumerate(fault.actions)
+        _action_record(action, _required_of(number, fault), execution) for number, action in enumerate(fault.actions)
     )
     for requirement in (one for record in actions for one in record.requirements):
         requirements.check_named(requirement.kind)
     return FaultRecord(format_fault(fault), format_place(fault), fault, actions)
 
 
-def _required_of(number: int, actions: tuple[Action, ...]) -> tuple[Requirement, ...]:
+def _required_of(number: int, fault: Fault) -> tuple[Requirement, ...]:
     """What an action must leave behind: where an earlier one of its fault has changed what the successor of its target
     reads, a death leaves what that one requires; and where its target is killed before it goes on, both leave what that
     requires."""
-    action, earlier = actions[number], actions[:number]
+    action, earlier = fault.actions[number], fault.actions[:number]
     spec = action_named(action.name)
-    if never_ended := _never_ended(number, actions):
-        return never_ended
+    for stopping in (number, number - 1):
+        if stopping >= 0 and ends_by_death(fault, stopping):
+            return action_named(fault.actions[stopping].name).requires_if_killed
     changes = [one for one in earlier if action_named(one.name).read_by_the_next == action.target]
     if spec.amends or action.target is None or action.until or not changes:
         return spec.required_of(action.target)
     return action_named(changes[-1].name).required_of(changes[-1].target)
-
-
-def _never_ended(number: int, actions: tuple[Action, ...]) -> tuple[Requirement, ...]:
-    """What an action with an ``until`` and the kill of its target behind it leave, if one of them has this number."""
-    for first, action in enumerate(actions):
-        declared = action_named(action.name).requires_if_killed if action.until else ()
-        required = tuple(one for one in declared if not one.targets or action.target in one.targets)
-        kills = [later for later in range(first + 1, len(actions)) if _kills(actions[later], action.target)]
-        if required and kills and number in (first, kills[0]):
-            return required
-    return ()
-
-
-def _kills(action: Action, target: str | None) -> bool:
-    return (action.name, action.target) == ("kill", target)
 
 
 def _action_record(action: Action, required: tuple[Requirement, ...], execution: Execution) -> ActionRecord:

@@ -506,6 +506,15 @@ def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journa
     assert "resumed" in journal.names()
 
 
+def test_a_driver_that_is_killed_behind_its_pause_does_not_go_on_before(journal: Journal, acts: Acts) -> None:
+    plan = "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1] then kill(driver)"
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1, pid=1)
+        Probe(injector).ask("batch.commit", "after", batch=1, pid=2)
+        journal.wait_for("fault.confirmed", 2)
+    assert acts.done == [("replace", "driver"), ("kill", "driver")]
+
+
 def test_a_request_of_a_process_that_stands_still_goes_out_when_that_goes_on(journal: Journal, acts: Acts) -> None:
     plan = "request:before[batch=1]#1 -> pause(driver) until batch.commit:after[batch=1]"
     at = {"service": "postgres", "kind": "COMMIT", "driver": "1"}
