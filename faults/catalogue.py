@@ -74,9 +74,9 @@ def argument(action: Action, name: str) -> Value | None:
 def ends_by_death(fault: Fault, number: int) -> bool:
     """Whether what an action of the fault has stopped, until a point, is killed by the next one: it never goes on."""
     action, following = fault.actions[number], fault.actions[number + 1 : number + 2]
-    required = action_named(action.name).requires_if_killed if action.until is not None else ()
-    stops = any(not one.targets or action.target in one.targets for one in required)
-    return stops and any((one.name, one.target) == ("kill", action.target) for one in following)
+    if action.until is None or not action_named(action.name).required_of(action.target, killed=True):
+        return False
+    return any((one.name, one.target) == ("kill", action.target) for one in following)
 
 
 def restart_delay(fault: Fault, target: str | None) -> float:

@@ -232,9 +232,10 @@ class ActionSpec:
         """Whether ``until POINT`` may follow the action."""
         return "until" in self.exactly_one
 
-    def required_of(self, target: str | None) -> tuple[Requirement, ...]:
-        """What the action on ``target`` must leave behind, by steps."""
-        return tuple(one for one in self.requires if not one.targets or target in one.targets)
+    def required_of(self, target: str | None, *, killed: bool = False) -> tuple[Requirement, ...]:
+        """What the action on ``target`` must leave behind, by steps; ``killed``: where that is killed next."""
+        declared = self.requires_if_killed if killed else self.requires
+        return tuple(one for one in declared if not one.targets or target in one.targets)
 
     def value(self, action: Action, name: str) -> Value | None:
         """An argument as written, else its default. Raises KeyError for a name that the action does not take."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 from ...faults import Point
 from ...faults.matching import matches
+from .kinds import FAMILIES
 from .points import Gap, Space, SweepPoint
 from .results import PointResult, Store
-from .strikes.effects import EFFECTS
 from .trace import Event, reports, runs_of
 
-PHASES = ("line", *(family.phase for family in EFFECTS))
+PHASES = ("line", *(family.phase for family in FAMILIES))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,11 @@ def effects_of(question: Question, family: Family, batch: int) -> Sequence[Effec
     return steady(question, family, batch) if asked else ()
 
 
+def last_effect(question: Question, batch: int) -> Effect | None:
+    """Its last request, else its last change of a file."""
+    return next((found[-1] for family in FAMILIES if (found := effects_of(question, family, batch))), None)
+
+
 def kind_of(effect: Effect) -> Kind:
     return Kind(effect.phase, tuple((alike(effect) if effect.phase == FILES.phase else effect.where).items()))
 

@@ -13,11 +13,11 @@ from fnmatch import fnmatchcase
 
 from ...faults import PHASES
 from ..errors import UsageError
+from .kinds import FAMILIES
 from .names import with_patterns
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .steps import ONE_TASK_ENDED, unreached
 from .strikes import strikes
-from .strikes.effects import EFFECTS
 from .strikes.known import KNOWN
 from .trace import Line, Step
 
@@ -105,7 +105,7 @@ def check_points(wanted: str) -> None:
 
 def needs_replay(wanted: str) -> bool:
     """Whether lines or effects are named: only these need a traced replay, for what a second crash in it can strike."""
-    shown = ("line", "effects", *(family.phase for family in EFFECTS))
+    shown = ("line", "effects", *(family.phase for family in FAMILIES))
     return any(name == "all" or name.startswith(shown) for name in _names(wanted))
 
 
@@ -142,4 +142,4 @@ def is_effect(point: SweepPoint) -> bool:
 
 
 def _of_effect(place: Step | Line) -> bool:
-    return isinstance(place, Step) and any(place.phase == family.phase for family in EFFECTS)
+    return isinstance(place, Step) and any(place.phase == family.phase for family in FAMILIES)

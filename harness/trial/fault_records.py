@@ -43,7 +43,8 @@ def _required_of(number: int, fault: Fault) -> tuple[Requirement, ...]:
     spec = action_named(action.name)
     for stopping in (number, number - 1):
         if stopping >= 0 and ends_by_death(fault, stopping):
-            return action_named(fault.actions[stopping].name).requires_if_killed
+            stopped = fault.actions[stopping]
+            return action_named(stopped.name).required_of(stopped.target, killed=True)
     changes = [one for one in earlier if action_named(one.name).read_by_the_next == action.target]
     if spec.amends or action.target is None or action.until or not changes:
         return spec.required_of(action.target)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ....faults import Action, Fault, Plan, Point, format_action
+from ..effects import Effect
 from ..files import FILES
-from ..points import Question, SweepPoint
+from ..points import Question, SweepPoint, line_at
 from ..requests import REQUESTS
 from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
 
@@ -32,6 +33,27 @@ def paused(
     shown = format_action(Action("pause", "driver"))
     plan = Plan((Fault(at, (pause, *then)), *more))
     return SweepPoint(here, shown, role, batch, plan, f"taken for dead{detail}", alone=True)
+
+
+def paused_before(
+    change: Line | Effect,
+    role: str,
+    batch: int,
+    until: Point,
+    detail: str = "",
+    *more: Fault,
+    then: Sequence[Action] = (),
+) -> SweepPoint:
+    """Before a line of the batch, a request or a change of a file."""
+    at = point_of(change, batch)
+    if isinstance(change, Line):
+        return paused(change, at, role, batch, until, detail, *more, then=then)
+    here = Step(change.phase, "before")
+    return paused(here, at, role, batch, until, f"{detail}, {change.shown}", *more, then=then)
+
+
+def point_of(change: Line | Effect, batch: int) -> Point:
+    return line_at(change, batch, 1) if isinstance(change, Line) else change.point("before", batch)
 
 
 def end_of(batch: int) -> Point:

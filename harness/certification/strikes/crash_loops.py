@@ -8,10 +8,8 @@ from collections.abc import Iterator
 
 from ....faults import Fault, Plan, format_action
 from ..effects import Family
-from ..files import FILES
-from ..kinds import kinds_of
+from ..kinds import FAMILIES, kinds_of
 from ..points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
-from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Step, executed
@@ -36,7 +34,7 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
         if step in seen.steps:
             plan = in_a_row(of_one_task(selector(step, batch), seen), KILL, CRASHES)
             yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)
-    for family in (REQUESTS, FILES):
+    for family in FAMILIES:
         yield from _in_pieces(question, family, batch)
 
 

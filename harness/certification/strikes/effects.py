@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..effects import effects
-from ..files import FILES
+from ..kinds import FAMILIES
 from ..points import Gap, Question, SweepPoint
-from ..requests import REQUESTS
 from ._declaration import Strike
-
-EFFECTS = (REQUESTS, FILES)
 
 
 def all_effects(question: Question) -> Iterator[SweepPoint | Gap]:
-    for family in EFFECTS:
+    for family in FAMILIES:
         yield from effects(question, family)
 
 

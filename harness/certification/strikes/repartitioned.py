@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Plan, format_action
-from ..kinds import FAMILIES, effects_of
+from ..kinds import last_effect
 from ..points import CRASH, KILL, Question, SweepPoint, selector
 from ..roles import FIRST, MIDDLE
 from ..steps import ONE_TASK_ENDED, shown
@@ -14,6 +14,11 @@ from ..trace import Step, executed
 from ._declaration import Strike
 
 DONE = Step(CRASH.phase, str(CRASH.edge))
+WRITTEN = (Step("sink.commit", "before"), DONE)
+"""Where the tasks of a batch have ended."""
+
+FEWER = "replayed in fewer tasks"
+
 MORE = 2
 """So many partitions more than the batch had tasks: what each task had, several have then."""
 
@@ -25,7 +30,7 @@ def repartitioned(question: Question) -> Iterator[SweepPoint]:
     if not question.reference_job:
         return
     if MIDDLE in question.roles:
-        yield from _in_more_tasks(question, MIDDLE, (Step("sink.commit", "before"), DONE))
+        yield from _in_more_tasks(question, MIDDLE, WRITTEN)
     if FIRST in question.roles:
         yield from _in_more_tasks(question, FIRST, (DONE,))
 
@@ -38,19 +43,13 @@ def in_fewer_tasks(question: Question) -> Iterator[SweepPoint]:
     if not question.reference_job or batch == 0 or seen.writing is None:
         return
     most = max(seen.tasks.values())
-    first = Fault(selector(DONE, batch - 1), (Action("repartition", "source", {"to": most + MORE}), KILL))
-    again = (Action("repartition", "source", {"to": 1}), KILL)
-    for effect in [one for family in FAMILIES for one in effects_of(question, family, batch)[-1:]][:1]:
-        here = Step(effect.phase, "before")
-        yield _fewer(here, batch, first, Fault(effect.point("before", batch), again), f", {effect.shown}")
-    for step in (Step("sink.commit", "before"), DONE):
+    first, again = Fault(selector(DONE, batch - 1), _replayed_in(most + MORE)), _replayed_in(1)
+    if effect := last_effect(question, batch):
+        here, detail = Step(effect.phase, "before"), f"{FEWER}, {effect.shown}"
+        yield _point(here, MIDDLE, batch, detail, first, Fault(effect.point("before", batch), again))
+    for step in WRITTEN:
         if step in seen.steps:
-            yield _fewer(step, batch, first, Fault(selector(step, batch), again))
-
-
-def _fewer(here: Step, batch: int, first: Fault, fault: Fault, detail: str = "") -> SweepPoint:
-    shown_as, plan = " then ".join(map(format_action, fault.actions)), Plan((first, fault))
-    return SweepPoint(here, shown_as, MIDDLE, batch, plan, f"replayed in fewer tasks{detail}", alone=True)
+            yield _point(step, MIDDLE, batch, FEWER, first, Fault(selector(step, batch), again))
 
 
 def _in_more_tasks(question: Question, role: str, steps: Sequence[Step]) -> Iterator[SweepPoint]:
@@ -59,19 +58,23 @@ def _in_more_tasks(question: Question, role: str, steps: Sequence[Step]) -> Iter
     seen = executed(question.trace, batch)
     if seen.writing is None:
         return
-    again = Action("repartition", "source", {"to": max(seen.tasks.values()) + MORE})
+    again = _replayed_in(max(seen.tasks.values()) + MORE)
     if role == MIDDLE and seen.tasks.get(seen.writing, 0) > 1:
         end, begin = (Step("task.run", edge, seen.writing) for edge in ("after", "before"))
-        half = Fault(selector(end, batch, 1), (again, KILL), holds=(selector(begin, batch, 2),))
-        yield _point(shown(Step(ONE_TASK_ENDED, stage=seen.writing), seen), half, role, batch)
+        half = Fault(selector(end, batch, 1), again, holds=(selector(begin, batch, 2),))
+        yield _point(shown(Step(ONE_TASK_ENDED, stage=seen.writing), seen), role, batch, "replayed in more tasks", half)
     for step in steps:
         if step in seen.steps:
-            yield _point(step, Fault(selector(step, batch), (again, KILL)), role, batch)
+            yield _point(step, role, batch, "replayed in more tasks", Fault(selector(step, batch), again))
 
 
-def _point(here: Step, fault: Fault, role: str, batch: int) -> SweepPoint:
-    shown_as = " then ".join(map(format_action, fault.actions))
-    return SweepPoint(here, shown_as, role, batch, Plan((fault,)), detail="replayed in more tasks", alone=True)
+def _replayed_in(partitions: int) -> tuple[Action, ...]:
+    return Action("repartition", "source", {"to": partitions}), KILL
+
+
+def _point(here: Step, role: str, batch: int, detail: str, *faults: Fault) -> SweepPoint:
+    shown_as = " then ".join(map(format_action, faults[-1].actions))
+    return SweepPoint(here, shown_as, role, batch, Plan(faults), detail, alone=True)
 
 
 STRIKE = Strike(90, (repartitioned, in_fewer_tasks))

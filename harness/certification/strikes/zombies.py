@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from ....faults import Action, Fault, Point
 from ..effects import Effect
 from ..kinds import FAMILIES, effects_of
-from ..points import Question, SweepPoint, line_at, selector
+from ..points import Question, SweepPoint, selector
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, executed
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused
+from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
@@ -49,7 +49,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     for role in dict.fromkeys((first, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
-            yield _point(line, line_at(line, at, 1), role, at, at)
+            yield paused_before(line, role, at, end_of(at))
 
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -64,12 +64,9 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
     for number, then in dict.fromkeys(((0, 1), (0, ending), (last, ending))):
         where = "before the last change" if then == ending else "behind the first change"
         change, detail = changes[number], f", until {where} of the next batch"
-        at, until = _at(change, batch), _at(following[then], batch + 1)
+        until = point_of(following[then], batch + 1)
         kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
-        if isinstance(change, Line):
-            yield paused(change, at, MIDDLE, batch, until, detail, kept)
-        else:
-            yield paused(Step(change.phase, "before"), at, MIDDLE, batch, until, f"{detail}, {change.shown}", kept)
+        yield paused_before(change, MIDDLE, batch, until, detail, kept)
 
 
 def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:
@@ -77,10 +74,6 @@ def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:
     if lines := of_changes(question, batch):
         return lines
     return max((effects_of(question, family, batch) for family in FAMILIES), key=len)
-
-
-def _at(change: Line | Effect, batch: int) -> Point:
-    return line_at(change, batch, 1) if isinstance(change, Line) else change.point("before", batch)
 
 
 def _chosen(question: Question, batch: int) -> list[Line]:

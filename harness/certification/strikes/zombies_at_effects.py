@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....faults import Action
-from ..effects import Effect
-from ..kinds import FAMILIES, effects_of
-from ..points import KILL, Question, SweepPoint, line_at
+from ..kinds import FAMILIES, effects_of, last_effect
+from ..points import KILL, Question, SweepPoint
 from ..roles import MIDDLE
-from ..trace import Step
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused
+from ._zombies import acting, end_of, evenly, of_changes, paused_before
 
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
@@ -31,10 +28,10 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
     first = min(question.roles, key=question.roles.__getitem__)
     for family in FAMILIES:
         for effect in evenly(effects_of(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
-            yield _before(effect, MIDDLE, batch)
+            yield paused_before(effect, MIDDLE, batch, end_of(batch))
         if first != MIDDLE and not by_lines:
             for effect in effects_of(question, family, question.roles[first])[-1:]:
-                yield _before(effect, first, question.roles[first])
+                yield paused_before(effect, first, question.roles[first], end_of(question.roles[first]))
 
 
 def for_good(question: Question) -> Iterator[SweepPoint]:
@@ -43,15 +40,9 @@ def for_good(question: Question) -> Iterator[SweepPoint]:
     batch = question.roles.get(MIDDLE)
     if batch is None:
         return
-    if found := [one for family in FAMILIES for one in effects_of(question, family, batch)[-1:]]:
-        yield _before(found[0], MIDDLE, batch, KILL)
-    elif lines := acting(question, batch):
-        yield paused(lines[-1], line_at(lines[-1], batch, 1), MIDDLE, batch, end_of(batch), FOR_GOOD, then=(KILL,))
-
-
-def _before(effect: Effect, role: str, batch: int, *then: Action) -> SweepPoint:
-    here, detail = Step(effect.phase, "before"), f"{FOR_GOOD if then else ''}, {effect.shown}"
-    return paused(here, effect.point("before", batch), role, batch, end_of(batch), detail, then=then)
+    lines = acting(question, batch)
+    if change := last_effect(question, batch) or (lines[-1] if lines else None):
+        yield paused_before(change, MIDDLE, batch, end_of(batch), FOR_GOOD, then=(KILL,))
 
 
 STRIKE = Strike(66, (at_effects, for_good))
