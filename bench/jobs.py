@@ -12,12 +12,13 @@ import argparse
 import shutil
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import Certificate, stored_certificate
-from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.certify import certify, default_parallelism
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.errors import UsageError
@@ -45,6 +46,9 @@ MASTER = "local[3,4]"
 SWEPT = ("postgres_ledger", "fan_out")
 """The sink of a job's sweep: the first that holds its rows."""
 
+Asked = tuple[str, str, str]
+"""A trial: job, sink and trigger."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -56,13 +60,8 @@ def main() -> int:
     place = arguments.directory.resolve()
     with ExitStack() as stack:
         sessions = Sessions(stack, EnvironmentOptions(runs=place / "runs", master=MASTER))
-        trials = {
-            (job, sink, trigger): _trial(sessions, job, sink, trigger, place, console)
-            for job in jobs
-            for sink in _sinks(job)
-            for trigger in TRIGGERS
-            if _runs(job, sink, trigger)
-        }
+        asked = [(job, sink, by) for job in jobs for sink in _sinks(job) for by in TRIGGERS if _runs(job, sink, by)]
+        trials = _trials(sessions, asked, place, console)
         sweeps = {(job, store): _sweep(sessions, job, store, place, console) for job in jobs for store in _stores(job)}
     print(table(("job", *(f"by `{trigger}`" for trigger in TRIGGERS)), _rows(jobs, trials)) + "\n")
     print(table(("job", "state store", "sink", "verdict", "points", "minutes"), _swept(sweeps)) + "\n")
@@ -95,6 +94,16 @@ def _stores(job: str) -> list[str]:
     return list(STATE_STORES) if shape_with(find_job(job), sink).stateful else ["hdfs"]
 
 
+def _trials(sessions: Sessions, asked: list[Asked], directory: Path, console: Console) -> dict[Asked, TrialDocument]:
+    """Side by side; an error, or Ctrl-C, ends them once those that run are done."""
+    pool = ThreadPoolExecutor(default_parallelism())
+    try:
+        found = pool.map(lambda one: _trial(sessions, *one, directory, console), asked)
+        return dict(zip(asked, found, strict=True))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def _trial(sessions: Sessions, job: str, sink: str, trigger: str, directory: Path, console: Console) -> TrialDocument:
     place = directory / "trials" / f"{job}-{sink}-{trigger.partition('=')[0]}"
     if not (place / "trial.json").is_file():
@@ -119,11 +128,11 @@ def _sweep(sessions: Sessions, job: str, store: str, directory: Path, console: C
     return stored
 
 
-def _rows(jobs: list[str], trials: Mapping[tuple[str, str, str], TrialDocument]) -> list[list[str]]:
+def _rows(jobs: list[str], trials: Mapping[Asked, TrialDocument]) -> list[list[str]]:
     return [[code(job), *(_passed(job, trigger, trials) for trigger in TRIGGERS)] for job in jobs]
 
 
-def _passed(job: str, trigger: str, trials: Mapping[tuple[str, str, str], TrialDocument]) -> str:
+def _passed(job: str, trigger: str, trials: Mapping[Asked, TrialDocument]) -> str:
     found = {sink: trial.verdict for (its, sink, by), trial in trials.items() if (its, by) == (job, trigger)}
     wrong = [f"{sink} {verdict}" for sink, verdict in found.items() if verdict != "pass"]
     return f"{len(found) - len(wrong)} of {len(found)} sinks pass" + (f"; {', '.join(wrong)}" if wrong else "")

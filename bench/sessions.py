@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,16 +12,18 @@ from onceproof.harness.session import EnvironmentOptions, Session, with_brokers
 
 
 class Sessions:
-    """One for each release, and number of brokers, that sinks want."""
+    """One for each release, and number of brokers, that sinks want; asked for by several threads."""
 
     def __init__(self, stack: ExitStack, options: EnvironmentOptions) -> None:
         self._stack = stack
         self._options = options
         self._open: dict[EnvironmentOptions, Session] = {}
+        self._one_at_a_time = threading.Lock()
 
     def of(self, sink: Path) -> Session:
         released = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
         options = with_brokers(released, "", sink)
-        if options not in self._open:
-            self._open[options] = self._stack.enter_context(Session(options))
-        return self._open[options]
+        with self._one_at_a_time:
+            if options not in self._open:
+                self._open[options] = self._stack.enter_context(Session(options))
+            return self._open[options]

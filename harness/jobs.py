@@ -182,8 +182,9 @@ def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
         )
     if _updates(job) and not sink.shape.takes_updates:
         raise SinkError(
-            f"sink {sink.path.name} is of a kind that Spark gives no updates (a Python data source, a file sink), but "
-            f"job {job.name} hands over updates: take a sink with write_batch, see onceproof sinks --job {job.name}"
+            f"sink {sink.path.name} is of a kind that Spark gives no updates (a Python data source, a file sink, a "
+            f"table of Delta or Iceberg), but job {job.name} hands over updates: take a sink with write_batch, see "
+            f"onceproof sinks --job {job.name}"
         )
 
 

@@ -88,17 +88,18 @@ def test_a_sink_that_names_its_columns_holds_rows_with_these_only(tmp_path: Path
 UPDATES = 'query = rows.writeStream.outputMode("update")'
 
 
+@pytest.mark.parametrize("sink_name", ["kafka_transactional", "delta_table", "iceberg_streaming"])
 @pytest.mark.parametrize(
     ("job", "refused"), [(UPDATES, True), ('NOTE = "update"', False), ('main(f, "append")', False)]
 )
 def test_a_sink_that_spark_gives_no_updates_is_refused_for_jobs_that_hand_them_over(
-    tmp_path: Path, job: str, refused: bool
+    tmp_path: Path, job: str, refused: bool, sink_name: str
 ) -> None:
     (tmp_path / "counts.py").write_text(job)
     (tmp_path / "counts.sql").write_text("SELECT * FROM input")
     counts = find_job(str(tmp_path / "counts.py"))
     any_rows, final_rows = (
-        replace(sink(None), shape=shape_of(find_sink(name))) for name in ("postgres_upsert", "kafka_transactional")
+        replace(sink(None), shape=shape_of(find_sink(name))) for name in ("postgres_upsert", sink_name)
     )
     assert check_job(counts, SMALL, any_rows)
     if refused:
