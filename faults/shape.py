@@ -48,15 +48,15 @@ class SinkShape:
     ``foreach_batch``: a function called with each batch. ``v2``: a DataSource V2 writer. ``file``: Spark's own file
     sink. ``kafka_sink``: Spark's own for Kafka. ``unknown``: static analysis cannot tell, so that every phase is
     allowed. ``kafka_transactions``: the sink uses Kafka transactions. ``python_source``: a Python data source or
-    ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files,
-    tables of Delta and Iceberg and Python data sources only get what is final. ``python_file`` is the sink's file (path
-    or base name, empty for none), ``lines`` its lines with code of functions. ``stateful``: the job that it serves
-    keeps state, see :func:`keeps_state`; ``refused``: see :func:`refused_names`. ``execution``: how Spark runs its query.
-    ``services``: those that its SERVICES names, None if they are computed; ``own_services``: the user's own that
-    a proxy stands in front of, by their names. ``writes_files``: it has a directory of its own, or speaks of the
-    checkpoint. ``modules`` has the lines of every module that the sink imports from its directory and the folders below
-    it, its own file included, by their path relative to that directory (``team/writer.py``): that is how probes report
-    them.
+    ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files, tables
+    of Delta and Iceberg and Python data sources only get what is final. ``python_file`` is the sink's file (path or
+    base name, empty for none), ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps
+    state, see :func:`keeps_state`; ``refused``: see :func:`refused_names`. ``execution``: how Spark runs its query.
+    ``services``: those that its SERVICES names, None if they are computed; ``own_services``: the user's own that a
+    proxy stands in front of, by their names. ``writes_files``: it has a directory of its own, or speaks of the
+    checkpoint. ``modules`` has the lines of every module that the sink imports from its directory and the folders
+    below it, its own file included, by their path relative to that directory (``team/writer.py``): that is how probes
+    report them.
     """
 
     foreach_batch: bool = False
