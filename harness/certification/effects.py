@@ -75,7 +75,7 @@ class Family:
 
 
 def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
-    if question.phases is not None and family.phase not in question.phases:
+    if not question.can_have(family.phase):
         return
     found = {role: steady(question, family, batch) for role, batch in question.roles.items()}
     if not any(found.values()) and question.phases is not None:

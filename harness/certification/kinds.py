@@ -33,8 +33,7 @@ class Kind:
 
 def effects_of(question: Question, family: Family, batch: int) -> Sequence[Effect]:
     """Those that every run of the batch has; none of a family that is not swept."""
-    asked = question.phases is None or family.phase in question.phases
-    return steady(question, family, batch) if asked else ()
+    return steady(question, family, batch) if question.can_have(family.phase) else ()
 
 
 def last_effect(question: Question, batch: int) -> Effect | None:

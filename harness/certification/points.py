@@ -156,6 +156,14 @@ class Question:
     servers: Sequence[str] = ()
     reference_job: bool = False
 
+    def can_have(self, phase: str) -> bool:
+        return self.phases is None or phase in self.phases
+
+    @property
+    def first_role(self) -> str:
+        """The role of the earliest batch."""
+        return min(self.roles, key=self.roles.__getitem__)
+
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:
     """The point of a plan that stands for a step of a batch."""

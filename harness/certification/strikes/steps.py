@@ -15,7 +15,7 @@ from ._declaration import Strike
 
 def steps(question: Question) -> Iterator[SweepPoint | Gap]:
     for phase in PHASES:
-        if question.phases is not None and phase.name not in question.phases:
+        if not question.can_have(phase.name):
             continue
         for edge, action in product(phase.edges, _actions(phase, question.profile)):
             if _knows_batch(phase):

@@ -31,7 +31,7 @@ def unawaited(question: Question) -> Iterator[SweepPoint]:
     if MIDDLE not in question.roles:
         return
     for phase in KINDS:
-        if question.phases is None or phase in question.phases:
+        if question.can_have(phase):
             yield from _of_phase(question, phase)
 
 
@@ -45,11 +45,11 @@ def _of_phase(question: Question, phase: str) -> Iterator[SweepPoint]:
     for kind in steady:
         change = Point(phase, "before", {**dict(zip(KINDS[phase], kind, strict=True)), "batch": middle}, 1)
         yield _point(change, kind, MIDDLE, middle)
-    role, batch = min(question.roles.items(), key=lambda item: item[1])
-    for kind, number in _behind(question.trace, phase, batch):
+    role = question.first_role
+    for kind, number in _behind(question.trace, phase, question.roles[role]):
         if kind not in steady:
             change = Point(phase, "before", dict(zip(KINDS[phase], kind, strict=True)), number)
-            yield _point(change, kind, role, batch, alone=True)
+            yield _point(change, kind, role, question.roles[role], alone=True)
 
 
 def _kinds(reported: Sequence[Event], phase: str) -> list[Kind]:

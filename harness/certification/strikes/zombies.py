@@ -45,8 +45,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     if HANDED_OVER in seen.steps and HANDED_OVER in executed(question.trace, batch + 1).steps:
         yield _point(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, batch + 1)
     yield from _midway(question, batch)
-    first = min(question.roles, key=question.roles.__getitem__)
-    for role in dict.fromkeys((first, MIDDLE)):
+    for role in dict.fromkeys((question.first_role, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
             yield paused_before(line, role, at, end_of(at))

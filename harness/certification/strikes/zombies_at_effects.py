@@ -25,7 +25,7 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
     if batch is None:
         return
     by_lines = bool(of_changes(question, batch))
-    first = min(question.roles, key=question.roles.__getitem__)
+    first = question.first_role
     for family in FAMILIES:
         for effect in evenly(effects_of(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
             yield paused_before(effect, MIDDLE, batch, end_of(batch))
