@@ -63,7 +63,7 @@ def main() -> int:
         asked = [(job, sink, by) for job in jobs for sink in _sinks(job) for by in TRIGGERS if _runs(job, sink, by)]
         trials = _trials(sessions, asked, place, console)
         sweeps = {(job, store): _sweep(sessions, job, store, place, console) for job in jobs for store in _stores(job)}
-    print(table(("job", *(f"by `{trigger}`" for trigger in TRIGGERS)), _rows(jobs, trials)) + "\n")
+    print(table(("job", *map(code, TRIGGERS)), _rows(jobs, trials)) + "\n")
     print(table(("job", "state store", "sink", "verdict", "points", "minutes"), _swept(sweeps)) + "\n")
     wrong = [" ".join(key) for key, trial in trials.items() if trial.verdict != "pass"]
     wrong += [" ".join(key) for key, sweep in sweeps.items() if sweep.verdict != "pass"]
@@ -135,7 +135,9 @@ def _rows(jobs: list[str], trials: Mapping[Asked, TrialDocument]) -> list[list[s
 def _passed(job: str, trigger: str, trials: Mapping[Asked, TrialDocument]) -> str:
     found = {sink: trial.verdict for (its, sink, by), trial in trials.items() if (its, by) == (job, trigger)}
     wrong = [f"{sink} {verdict}" for sink, verdict in found.items() if verdict != "pass"]
-    return f"{len(found) - len(wrong)} of {len(found)} sinks pass" + (f"; {', '.join(wrong)}" if wrong else "")
+    if not found:
+        return ""
+    return f"{len(found) - len(wrong)} of {len(found)}" + (f"; {', '.join(wrong)}" if wrong else "")
 
 
 def _swept(sweeps: Mapping[tuple[str, str], Certificate]) -> list[list[str]]:
