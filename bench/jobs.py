@@ -95,13 +95,10 @@ def _stores(job: str) -> list[str]:
 
 
 def _trials(sessions: Sessions, asked: list[Asked], directory: Path, console: Console) -> dict[Asked, TrialDocument]:
-    """Side by side; an error, or Ctrl-C, ends them once those that run are done."""
-    pool = ThreadPoolExecutor(default_parallelism())
-    try:
+    """Side by side; an error, or Ctrl-C, ends them once those that run are done: map() cancels the rest."""
+    with ThreadPoolExecutor(default_parallelism()) as pool:
         found = pool.map(lambda one: _trial(sessions, *one, directory, console), asked)
         return dict(zip(asked, found, strict=True))
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _trial(sessions: Sessions, job: str, sink: str, trigger: str, directory: Path, console: Console) -> TrialDocument:

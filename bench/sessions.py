@@ -21,9 +21,9 @@ class Sessions:
         self._one_at_a_time = threading.Lock()
 
     def of(self, sink: Path) -> Session:
-        released = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
-        options = with_brokers(released, "", sink)
         with self._one_at_a_time:
+            released = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
+            options = with_brokers(released, "", sink)
             if options not in self._open:
                 self._open[options] = self._stack.enter_context(Session(options))
             return self._open[options]
