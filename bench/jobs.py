@@ -152,4 +152,7 @@ def _swept(sweeps: Mapping[tuple[str, str], Certificate]) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except UsageError as error:
+        sys.exit(f"matrix-jobs: {error}")
