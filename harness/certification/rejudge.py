@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...assertions import Evidence, Verdict, judge, load
@@ -14,9 +14,8 @@ from .results import Judged, PointResult, judged
 
 def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     """The same certificate, with every verdict computed again. Raises ValueError for a damaged run directory."""
-    runs = _Runs(directory)
-    reference = _judged(certificate.reference, runs.of(certificate.reference)[1])
-    points = [_point(point, runs) for point in certificate.points]
+    reference = _again(certificate.reference, directory)
+    points = _points(certificate.points, directory)
     trials: Sequence[Judged] = [reference, *points]
     coverage = certificate.coverage
     complete = (
@@ -37,33 +36,43 @@ def rejudge(certificate: Certificate, directory: Path) -> Certificate:
     )
 
 
-class _Runs:
-    """The runs of a sweep, each loaded and judged once for all of its points: those of one run follow one another."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._last: tuple[Path, Evidence, Verdict] | None = None
-
-    def of(self, trial: Judged) -> tuple[Evidence, Verdict]:
-        place = trial.place(self._directory)
-        if self._last is None or self._last[0] != place:
-            evidence = load(place)
-            self._last = place, evidence, judge(evidence)
-        return self._last[1:]
+def _again(trial: Judged, directory: Path) -> Judged:
+    return _judged(trial, judge(load(trial.place(directory))))
 
 
-def _point(point: PointResult, runs: _Runs) -> PointResult:
-    if point.without_trial:
-        return point
-    evidence, overall = runs.of(point)
-    if point.packed == 1 or point.batch is None:
-        return point.model_copy(update=_judged(point, overall).model_dump())
+def _points(points: Sequence[PointResult], directory: Path) -> list[PointResult]:
+    of_run: dict[Path, list[PointResult]] = {}
+    for point in points:
+        if not point.without_trial:
+            of_run.setdefault(point.place(directory), []).append(point)
+    again = {point.plan: point for place, some in of_run.items() for point in _of_run(some, place)}
+    return [again.get(point.plan, point) for point in points]
+
+
+def _of_run(points: Sequence[PointResult], place: Path) -> Iterator[PointResult]:
+    """Those that shared the run are judged together: whether one may be judged by it depends on the others."""
+    evidence = load(place)
+    overall = judge(evidence)
+    shared = [point for point in points if point.packed > 1 and point.batch is not None]
+    yield from _of_shared_run(shared, evidence, overall)
+    yield from (_with(point, overall) for point in points if point not in shared)
+
+
+def _of_shared_run(points: Sequence[PointResult], evidence: Evidence, overall: Verdict) -> Iterator[PointResult]:
     texts = [fault.text for fault in evidence.faults]
-    mine = frozenset(texts.index(format_fault(fault)) for fault in parse(point.plan).faults)
-    (found,) = attribute([Share(mine, point.batch)], evidence, overall)
-    if found.verdict is None:
-        raise ValueError(f"{point.run_directory}: {point.plan} cannot be judged by its run: {found.unclear}")
-    return point.model_copy(update=_judged(point, found.verdict).model_dump())
+    shares = [
+        Share(frozenset(texts.index(format_fault(fault)) for fault in parse(point.plan).faults), point.batch)
+        for point in points
+        if point.batch is not None
+    ]
+    for point, found in zip(points, attribute(shares, evidence, overall), strict=True):
+        if found.verdict is None:
+            raise ValueError(f"{point.run_directory}: {point.plan} cannot be judged by its run: {found.unclear}")
+        yield _with(point, found.verdict)
+
+
+def _with(point: PointResult, verdict: Verdict) -> PointResult:
+    return point.model_copy(update=_judged(point, verdict).model_dump())
 
 
 def _judged(trial: Judged, verdict: Verdict) -> Judged:

@@ -92,6 +92,7 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
     failed = [point for point in certificate.points if point.verdict == "fail"]
     assert all(kind in point.anomalies for point in failed), failed
     assert failed[0].plan in certificate.summary
+    assert rejudge(certificate, tmp_path / "sweep") == certificate
 
 
 THIN = """
