@@ -43,8 +43,8 @@ WATERMARK_SCHEMA = pa.schema([("batch", pa.int64()), ("watermark", pa.timestamp(
 
 PROVENANCE = ("partition", "source_offset", "batch")
 
-RESERVED = ("offset", "committed", "seen", "surplus")
-"""Names that the checkers' own columns have."""
+RESERVED = ("offset", "committed", "seen", "surplus", "kept", "reading", "later")
+"""Names that the checkers' own columns have; SQL tells no capital letters apart."""
 
 ARRIVAL = ("batch", "source_offset")
 
@@ -214,7 +214,7 @@ def _check_columns(expectation: Expectation, names: list[str]) -> None:
             f"the expectation's result has two columns {twice!r}: give one of them another name (AS)"
         )
     for name in names:
-        if name in RESERVED:
+        if name.lower() in RESERVED:
             raise ExpectationError(
                 f"the expectation's result has a column {name!r}, which we use: call it otherwise (AS)"
             )
@@ -240,20 +240,33 @@ def _check_columns(expectation: Expectation, names: list[str]) -> None:
 
 def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column as one of the four types that rows are compared by."""
-    kind = column.type
-    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
-        return column.cast(pa.int64())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return column.cast(pa.float64())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return column.cast(pa.string())
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        zone = getattr(kind, "tz", None)
-        return (column.cast(pa.timestamp("us", "UTC")) if zone else column).cast(pa.timestamp("us"))
-    raise ExpectationError(
-        f"column {name!r} of the expectation's result is of type {kind}: "
-        "cast it to BIGINT, DOUBLE, TIMESTAMP or VARCHAR"
-    )
+    kind = _plain_type(column.type)
+    if kind is None:
+        raise ExpectationError(
+            f"column {name!r} of the expectation's result is of type {column.type}: "
+            "cast it to BIGINT, DOUBLE, TIMESTAMP or VARCHAR"
+        )
+    zone = getattr(column.type, "tz", None)
+    try:
+        return (column.cast(pa.timestamp("us", "UTC")) if zone else column).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise ExpectationError(
+            f"column {name!r} of the expectation's result is of type {column.type} and does not fit in {kind} "
+            f"({_first_line(error)}): cast it to VARCHAR"
+        ) from None
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType | None:
+    types = pa.types
+    if types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0):
+        return pa.int64()
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return pa.float64()
+    if types.is_string(kind) or types.is_large_string(kind):
+        return pa.string()
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return pa.timestamp("us")
+    return None
 
 
 def _first_line(error: Exception) -> str:

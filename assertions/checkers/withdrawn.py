@@ -18,10 +18,10 @@ from ..truth import all_versions
 from ._records import distinct, first_records, place
 
 GONE = """
-WITH met AS (SELECT {columns}, {number} AS reading, count(*) AS seen FROM glimpse GROUP BY ALL),
-kept AS (SELECT {columns}, count(*) AS kept FROM observed GROUP BY ALL)
-SELECT {met}, met.reading, {later} AS later, met.seen, coalesce(kept.kept, 0) AS kept
-FROM met LEFT JOIN kept ON {same} WHERE met.seen > coalesce(kept.kept, 0)
+WITH met AS (SELECT {columns}, count(*) AS seen FROM glimpse GROUP BY ALL),
+still AS (SELECT {columns}, count(*) AS kept FROM observed GROUP BY ALL)
+SELECT {met}, {number} AS reading, {later} AS later, met.seen, coalesce(still.kept, 0) AS kept
+FROM met LEFT JOIN still ON {same} WHERE met.seen > coalesce(still.kept, 0)
 """
 
 WORST = """
@@ -94,7 +94,7 @@ def _gone_since(glimpse: Glimpse, later: int, rows: pa.Table, versions: pa.Table
     statement = GONE.format(
         columns=listed(names),
         met=", ".join(f'met."{name}"' for name in names),
-        same=equal("met", "kept", names),
+        same=equal("met", "still", names),
         number=glimpse.number,
         later=later,
     )
