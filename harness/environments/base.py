@@ -22,6 +22,10 @@ class EffectError(Unavailable):
     inconclusive. Where the environment itself needs it, there is no verdict."""
 
 
+class DeadAlready(EffectError):
+    """What was to be ended had ended by itself."""
+
+
 @dataclass(frozen=True)
 class Addresses:
     """Where services are found from one side: ``kafka`` bootstrap servers, ``postgres`` a libpq connection string of
@@ -115,7 +119,8 @@ class Driver(Protocol):
     def kill(self) -> str:
         """The driver's machine dies: stop every process of it, then SIGKILL, and return once all are confirmed dead.
 
-        Returns what was killed, for the journal. Raises EffectError if one of them survives.
+        Returns what was killed, for the journal. Raises EffectError if one of them survives, and DeadAlready if the
+        driver had ended before: of what it had left behind, nothing runs then either.
         """
 
     def terminate(self) -> str:
@@ -130,6 +135,14 @@ class Driver(Protocol):
 
     def processor_seconds(self) -> float | None:
         """Processor time that its processes have used so far; None where it is not known."""
+
+
+def end_all(driver: Driver) -> str:
+    """Kill it, or what it has left behind where it has ended by itself; what became of it, for the journal."""
+    try:
+        return driver.kill()
+    except DeadAlready as error:
+        return str(error)
 
 
 @dataclass(frozen=True)

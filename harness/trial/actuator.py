@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ...faults import SERVERS
 from ...faults.capabilities import FOLLOWERS, Impairment, Which
 from ...plans import ActionReference
-from ..environments.base import Driver, EffectError, Environment
+from ..environments.base import Driver, EffectError, Environment, end_all
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
 from ..proxies.services import DIRECT, Proxies
@@ -129,7 +129,7 @@ class TrialActuator:
             wait_for(lambda: not ending.alive(), seconds, "the driver's end", clock=self.stopwatch())
         except WaitTimeout:
             alive = ", ".join(ending.alive())
-            return f"{alive} still ran {seconds:g} s after SIGTERM: {ending.kill()}"
+            return f"{alive} still ran {seconds:g} s after SIGTERM: {end_all(ending)}"
         return f"{ending.process} and all on its machine ended"
 
     def pause(

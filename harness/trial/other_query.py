@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..environments.base import Driver, EffectError
+from ..environments.base import Driver, EffectError, end_all
 from ..errors import ObservationError, SinkError, one_line
 from ..runtime.waiting import WaitTimeout, wait_for
 from ..sinks import Sink, SinkProcess
@@ -93,4 +93,4 @@ class OtherQueries:
 
 def _end(driver: Driver) -> None:
     if driver.alive():
-        driver.kill()
+        end_all(driver)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..environments.base import Driver, EffectError
+from ..environments.base import DeadAlready, Driver, EffectError, end_all
 from ..runtime.waiting import WaitTimeout, wait_for
 from .idleness import Idleness
 
@@ -184,24 +184,33 @@ class Supervisor:
             return self.incarnations[-1]
 
     def kill(self, process: str | None, restart_after: float = 0.0) -> str:
-        """The machine of the driver to which ``process`` belongs dies; returns once that is confirmed."""
-        incarnation = self._planned_end(process, restart_after)
-        detail = incarnation.driver.kill()
+        """The machine of the driver to which ``process`` belongs dies; returns once that is confirmed. Raises
+        EffectError, also where it had died by itself: what follows that is no effect of a plan."""
+        with self._planned_end(process, restart_after) as driver:
+            detail = driver.kill()
         self._wake.set()
         return detail
 
     def terminate(self, process: str | None, restart_after: float = 0.0) -> tuple[Driver, str]:
-        """SIGTERM to the driver to which ``process`` belongs; returns it, and what was done, without waiting."""
-        incarnation = self._planned_end(process, restart_after)
-        return incarnation.driver, incarnation.driver.terminate()
+        """SIGTERM to the driver to which ``process`` belongs; returns it, and what was done, without waiting. Raises
+        EffectError, also where it has ended."""
+        with self._planned_end(process, restart_after) as driver:
+            return driver, driver.terminate()
 
-    def _planned_end(self, process: str | None, restart_after: float) -> Incarnation:
+    @contextmanager
+    def _planned_end(self, process: str | None, restart_after: float) -> Iterator[Driver]:
         incarnation = self.driver_of(process)
+        if incarnation.ended:
+            raise DeadAlready(f"no driver runs: {incarnation.driver.process} has ended, and none has followed it yet")
         incarnation.planned, incarnation.restart_after = True, restart_after
-        return incarnation
+        try:
+            yield incarnation.driver
+        except DeadAlready:
+            incarnation.planned, incarnation.restart_after = False, 0.0
+            raise
 
     def replace(self, incarnation: Incarnation) -> str:
-        """Pause a driver; the cluster takes the silent one for dead and starts another one."""
+        """Pause a driver; the cluster takes the silent one for dead and starts another one. Raises EffectError."""
         detail = incarnation.driver.pause()
         incarnation.replaced = True
         with self._lock:
@@ -227,7 +236,7 @@ class Supervisor:
 
     def _end(self, incarnation: Incarnation) -> None:
         incarnation.planned = True
-        incarnation.driver.kill()
+        end_all(incarnation.driver)
         code = incarnation.driver.wait(REAP)
         self._note_exit(incarnation, -signal.SIGKILL if code is None else code)
 
@@ -326,7 +335,7 @@ class Supervisor:
             wait_for(lambda: not incarnation.driver.alive(), DRAIN, "the end of the driver's other processes")
         except WaitTimeout:
             self.record("driver.leftover", {"processes": incarnation.driver.alive()})
-            incarnation.driver.kill()
+            end_all(incarnation.driver)
 
     def _wait_until_actions_are_done(self) -> None:
         while self.progress.busy():

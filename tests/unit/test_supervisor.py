@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from onceproof.faults import parse
-from onceproof.harness.environments.base import EffectError
+from onceproof.harness.environments.base import DeadAlready, EffectError
 from onceproof.harness.trial import supervisor as module
 from onceproof.harness.trial.progress import TrialProgress
-from onceproof.harness.trial.supervisor import HANGS, RESTARTS, JobOutcome, Supervisor
+from onceproof.harness.trial.supervisor import HANGS, RESTARTS, Incarnation, JobOutcome, Supervisor
 
 
 @dataclass
@@ -437,3 +437,39 @@ def test_a_restart_is_delayed_only_after_the_end_that_asked_for_it() -> None:
     assert supervisor.run().finished
     assert drivers.started[1] - drivers.started[0] >= 0.3
     assert [one.restart_after for one in supervisor.incarnations] == [0.3, 0.0, 0.0]
+
+
+def test_a_kill_that_falls_between_two_drivers_has_not_landed() -> None:
+    drivers, progress = Mortal(kills=1), TrialProgress(parse(""))
+    refused = list[str]()
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        if event == "driver.started" and len(drivers.started) == 1:
+            threading.Timer(0.05, supervisor.kill, ("local:1", 0.6)).start()
+        if event == "driver.exited" and len(drivers.started) == 1:
+            threading.Timer(0.1, kill_again).start()
+
+    def kill_again() -> None:
+        with pytest.raises(EffectError) as error:
+            supervisor.kill(None)
+        refused.append(str(error.value))
+
+    supervisor = Supervisor(drivers.start, lambda: True, lambda number: None, record, progress, deadline=30.0)
+    assert supervisor.run().finished
+    assert refused == ["no driver runs: local:1 has ended, and none has followed it yet"]
+    assert [(one.planned, one.restart_after) for one in supervisor.incarnations] == [(True, 0.6), (False, 0.0)]
+
+
+def test_what_a_driver_has_left_behind_is_no_driver_that_a_plan_kills() -> None:
+    def left_behind() -> str:
+        raise DeadAlready("the driver was not killed: process 1 is dead already")
+
+    driver = Mortal(kills=0)
+    driver.kill = left_behind  # type: ignore[method-assign]
+    supervisor = Supervisor(
+        driver.start, lambda: True, lambda number: None, lambda *event: None, TrialProgress(parse("")), deadline=30.0
+    )
+    supervisor.incarnations.append(Incarnation(1, driver))
+    with pytest.raises(EffectError, match="dead already"):
+        supervisor.kill("local:1", 5.0)
+    assert (supervisor.incarnations[0].planned, supervisor.incarnations[0].restart_after) == (False, 0.0)

@@ -16,7 +16,7 @@ from requests.exceptions import RequestException
 
 from ...errors import one_line
 from ...runtime.leftovers import disk_errors
-from ..base import EffectError, Unavailable
+from ..base import DeadAlready, EffectError, Unavailable
 from . import containers
 
 START = "start.json"
@@ -50,7 +50,7 @@ class DockerDriver:
     def kill(self) -> str:
         self._planned = True
         if self._ended.is_set():
-            return "killed nothing: no process was left"
+            raise DeadAlready(f"the driver was not killed: container {self.container.name} has ended already")
         detail = containers.kill(self.container, "driver")
         if not self._ended.wait(containers.SECONDS):
             raise EffectError(f"the driver was not killed: the end of container {self.container.name} was not noticed")

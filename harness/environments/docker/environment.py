@@ -20,7 +20,18 @@ from ...runtime.guardian import Guardian
 from ...runtime.leftovers import disk_errors, remove_leftovers, state_directory
 from ...runtime.ports import LOOPBACK
 from ..auxiliary import AuxiliaryProcess, start_auxiliary
-from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side, Unavailable
+from ..base import (
+    Addresses,
+    Client,
+    DriverSpec,
+    EffectError,
+    Failure,
+    ProbePoint,
+    ProcessSpec,
+    Side,
+    Unavailable,
+    end_all,
+)
 from ..driver_start import EXECUTOR, DriverStart, parse_settings, trial_of
 from ..failure_log import FailureLog
 from ..host import Host, inherited
@@ -262,7 +273,7 @@ class DockerEnvironment:
         self._pool.close()
         for driver in self._drivers:
             if driver.alive():
-                driver.kill()
+                end_all(driver)
 
     def _on_worker(self, worker: str, trial: str | None) -> list[str]:
         """Processes on a worker that belong to the trial, or to nobody who is known."""

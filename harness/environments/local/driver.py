@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import signal
+from collections.abc import Collection
 from pathlib import Path
 
 from ...runtime import processes
 from ...runtime.guardian import Child
-from ..base import EffectError
+from ..base import DeadAlready, EffectError
 from ..driver_start import DRIVER
 
 PLACE = "local"
@@ -37,20 +38,23 @@ class LocalDriver:
             raise EffectError(f"the driver was not killed: {error}") from error
         if self._child.wait(REAP_SECONDS) is None:
             raise EffectError(f"the driver was not killed: process {self._child.pid} was not reaped")
+        self._require_main(killed, "killed")
         return f"killed {_listed(killed)}"
 
     def terminate(self) -> str:
         row = processes.look(self._child.pid)
         if row is None or not row.alive or self._child.ended:
-            raise EffectError(f"the driver was not told to end: process {self._child.pid} is dead already")
+            raise DeadAlready(f"the driver was not told to end: process {self._child.pid} is dead already")
         processes.send(row, signal.SIGTERM)
         return f"sent SIGTERM to {row}"
 
     def pause(self) -> str:
         try:
-            return f"stopped {_listed(processes.freeze(self._machine))}"
+            stopped = processes.freeze(self._machine)
         except processes.Survivor as error:
             raise EffectError(f"the driver was not stopped: {error}") from error
+        self._require_main(stopped, "stopped")
+        return f"stopped {_listed(stopped)}"
 
     def resume(self) -> str:
         stopped = [row for row in self._machine(processes.table()) if row.state in processes.STOPPED]
@@ -67,6 +71,11 @@ class LocalDriver:
         """Remove the driver's own files if nothing of it runs any more."""
         if self._child.ended and not self.alive():
             shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _require_main(self, struck: Collection[processes.Process], how: str) -> None:
+        """What its main process leaves behind is no driver any more."""
+        if all(process.pid != self._child.pid for process in struck):
+            raise DeadAlready(f"the driver was not {how}: process {self._child.pid} is dead already")
 
     def _machine(self, rows: processes.Table) -> list[processes.Process]:
         below = [] if self._child.ended else processes.descendants([self._child.pid], rows)
