@@ -39,7 +39,10 @@ ACTION = ActionSpec(
     arguments=(
         Parameter("for", "duration", "how long the process stays stopped"),
         Parameter(
-            "longest", "duration", "with until: when it goes on even if the point was not reported", with_until=True
+            "longest",
+            "duration",
+            "with until: when it goes on even if the point was not reported (a broker needs it)",
+            with_until=True,
         ),
         which_broker(FOLLOWERS),
     ),

@@ -69,6 +69,7 @@ def check_action(planned: PlannedAction) -> None:
     _check_order(planned)
     _check_reader(planned)
     _check_answer(planned)
+    _check_end(planned)
     match planned.action.target:
         case "executor" | "node":
             _check_executor(planned)
@@ -187,6 +188,16 @@ def _check_answer(planned: PlannedAction) -> None:
         if error not in protocol.errors:
             message = f"no error is called {print_value(error)}: {nearest(str(error), protocol.errors)}"
             raise planned.error(message, "arguments", "error")
+
+
+def _check_end(planned: PlannedAction) -> None:
+    """A job that waits for a service is not idle, however long: what keeps the service away has an end of its own."""
+    action, spec = planned.action, planned.spec
+    waits = action.until is not None and action.target in spec.takes_service_away
+    if waits and spec.longest and spec.longest not in action.arguments:
+        message = f"a {action.target} that waits for a point that never comes keeps the job for ever"
+        mend = f"say when it goes on at the latest, as in {spec.name}({action.target}, {spec.longest}=30s) until ..."
+        raise planned.error(f"{message}: {mend}", "until")
 
 
 def _check_executor(planned: PlannedAction) -> None:

@@ -80,7 +80,7 @@ def test_a_network_that_cannot_be_healed_does_not_keep_the_trial_for_ever() -> N
 KILL = "txn.prepare:after -> kill(broker)"
 SERVER = "sink.write:before -> kill(redis)"
 PAUSE = "txn.prepare:after -> pause(broker, for=2s)"
-UNTIL = "txn.prepare:after -> pause(broker) until batch.commit:after"
+UNTIL = "txn.prepare:after -> pause(broker, longest=9s) until batch.commit:after"
 FIRED = {"fault": 0, "number": 0}
 AWAY = {
     "killed": (KILL, ("broker.registered", {"broker": 1})),

@@ -132,6 +132,15 @@ def test_a_topic_has_no_more_copies_than_there_are_brokers() -> None:
         resolve(plan, FOREACH, "local[2]", brokers=1)
 
 
+def test_a_broker_is_not_paused_without_an_end() -> None:
+    """The job waits for it, and a job that waits for a service is not idle: its deadline never comes."""
+    where = "sink.write:before -> pause(broker, which=broker1{}) until sink.write:after"
+    assert resolved(where.format(", longest=9s"), FOREACH)
+    with pytest.raises(PlanError, match=r"at the latest, as in pause\(broker, longest=30s\) until"):
+        resolved(where.format(""), FOREACH)
+    assert resolved("sink.write:before -> pause(driver) until sink.write:after", FOREACH)
+
+
 def test_a_broker_that_is_named_is_killed_at_any_point() -> None:
     text = "sink.write:before[batch=1] -> kill(broker, which=coordinator) then restart(broker, after=1s)"
     assert resolved(text, FOREACH)
