@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .checkers.torn import torn_batches
 from .journal import beginnings
 from .model import Evidence, Glimpse
-from .successors import kept_out
+from .successors import kept_out, went_on_early
 from .traces import Struck, Traces
 
 SAFE = 0.5
@@ -18,7 +18,7 @@ SAFE = 0.5
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    found = (_torn, _failed, _hidden, _slow, _cut_anew, _kept_out, _stayed)
+    found = (_torn, _failed, _hidden, _slow, _cut_anew, _kept_out, _early, _stayed)
     return [note for notes_of in found for note in notes_of(evidence)]
 
 
@@ -87,14 +87,27 @@ def _cut_anew(evidence: Evidence) -> list[str]:
 
 def _kept_out(evidence: Evidence) -> list[str]:
     """Sinks that let one driver in at a time."""
-    traces = (Traces(number, fault, evidence) for number, fault in enumerate(evidence.faults))
-    fired = [Struck(one, action) for one in traces if one.fired for action in one.effective]
-    seconds = {float(struck.action.arguments["longest"]) for struck in fired if kept_out(struck)}
     return [
         f"the sink let no other driver in while one stood still for {one:g} s, until that went on: what it does in a "
         "longer pause is not known"
-        for one in sorted(seconds)
+        for one in _longest(kept_out, evidence)
     ]
+
+
+def _early(evidence: Evidence) -> list[str]:
+    """Pauses that were over before the point for which the paused driver was to wait."""
+    return [
+        f"a driver that stood still went on after {one:g} s, before the other one had got as far as the plan says, "
+        "which waited for it or took longer: what the two do in a longer pause is not known"
+        for one in _longest(went_on_early, evidence)
+    ]
+
+
+def _longest(stood_still: Callable[[Struck], bool], evidence: Evidence) -> list[float]:
+    """The limits, in seconds, of the pauses of which this holds."""
+    traces = (Traces(number, fault, evidence) for number, fault in enumerate(evidence.faults))
+    fired = [Struck(one, action) for one in traces if one.fired for action in one.effective]
+    return sorted({float(struck.action.arguments["longest"]) for struck in fired if stood_still(struck)})
 
 
 def _stayed(evidence: Evidence) -> list[str]:

@@ -28,6 +28,14 @@ def taken_over(struck: Struck) -> bool:
     return any(one.index < end for one in struck.new_hand_overs(struck.fired_at, struck.batch))
 
 
+def went_on_early(struck: Struck) -> bool:
+    """Whether the stopped driver went on because ``longest`` was over, with the batch in another driver's hands: that
+    waited for what the stopped one held, or had not got to the point yet."""
+    end = _end(struck)
+    over = end < len(struck.journal) and _was_over(struck.journal[end])
+    return over and has_successor(struck) and struck.batch is not None and taken_over(struck)
+
+
 def kept_out(struck: Struck) -> bool:
     """Whether the sink kept the other driver out for as long as the pause lasted.
 

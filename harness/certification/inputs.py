@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ... import assertions, documents, faults, harness
 from ...faults import modules_used
+from ..environments.driver_start import user_settings
 from ..java import find_java
 from ..jobs import find_job
 from ..session import EnvironmentOptions, Request, where
@@ -26,7 +27,8 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     modules = sorted(set(shape(sink).modules) - {sink.name})
     found |= {f"module {name}": documents.file_digest(sink.parent / name) for name in modules}
     job = find_job(request.job, request.expect)
-    found |= {f"module {file.name} of the job": documents.file_digest(file) for file in modules_used(job.path)}
+    for file in modules_used(job.path):
+        found[f"module {file.relative_to(job.path.parent)} of the job"] = documents.file_digest(file)
     found |= {
         f"job {job.path.name}": documents.file_digest(job.path),
         f"expectation {job.expectation_path.name}": documents.file_digest(job.expectation_path),
@@ -42,7 +44,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
         "environment": env,
         "master": master,
         "brokers": str(options.brokers or "as the environment has them"),
-        "settings of Spark": "lean" if options.lean else "its own",
+        "settings of Spark": "lean" if options.lean else _own_settings(options, env),
         "readings while the job runs": "on" if request.watch else "off",
         "deadlines": _text(
             {"progress": request.deadline, "settle": request.settle_deadline, "sink": options.sink_deadline}
@@ -55,6 +57,10 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     else:
         found |= {"image": options.image or "our own", "compose files": _text(list(options.compose_files))}
     return found
+
+
+def _own_settings(options: EnvironmentOptions, env: str) -> str:
+    return _text(user_settings(spark_of(options.python).home)) if env == "local" else "its own"
 
 
 def onceproof_version() -> str:

@@ -104,8 +104,8 @@ def scope_of(
         )
         for (at, action, role), all_of in found.items()
     ]  # fmt: skip
-    cells += [_gap(gap, "not reached") for gap in space.unreached]
-    cells += [_gap(gap, "not tried") for gap in space.untried]
+    cells += [_gap(gap, "not reached" if gap in asked.unreached else "not asked") for gap in space.unreached]
+    cells += [_gap(gap, "not tried" if gap in asked.untried else "not asked") for gap in space.untried]
     cells += [_gap(gap, "left to chance") for gap in space.by_chance]
     cells += [_gap(gap, "not possible here") for gap in space.impossible]
     return Scope(

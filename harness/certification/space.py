@@ -16,7 +16,7 @@ from ..errors import UsageError
 from .kinds import FAMILIES
 from .names import with_patterns
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
-from .steps import ONE_TASK_ENDED, unreached
+from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, unreached
 from .strikes import strikes
 from .strikes.known import KNOWN
 from .trace import Line, Step
@@ -129,6 +129,8 @@ def _name(place: Step | Line) -> str:
 
 
 def _selected(place: Step | Line, names: Iterable[str]) -> bool:
+    if place == IN_THE_REPLAY:
+        return True
     kinds = {"all", "lines" if isinstance(place, Line) else "phases", *(["effects"] if _of_effect(place) else [])}
     if isinstance(place, Step) and place.phase.startswith(KNOWN):
         kinds = {PLANS}

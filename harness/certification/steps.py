@@ -10,6 +10,9 @@ from .trace import Executed, Step, phases_in, runs_of
 
 ONE_TASK_ENDED = "one task ended"
 
+IN_THE_REPLAY = Step("in the replay")
+"""Where points are missing if a batch's replay was not traced: any that --points names, since only then one is."""
+
 
 def shown(step: Step, seen: Executed) -> Step:
     """The step as the matrix has it: with its stage where a batch has several."""
@@ -23,4 +26,4 @@ def unreached(question: Question) -> Iterator[Gap]:
         yield Gap(step, format_action(KILL), ANY_BATCH, "the reference trace never reached it")
     for role, batch in question.roles.items():
         if question.replay and len(runs_of(question.replay, batch)) < 2:
-            yield Gap(Step("in the replay"), format_action(KILL), role, f"batch {batch} was not replayed in the trace")
+            yield Gap(IN_THE_REPLAY, format_action(KILL), role, f"batch {batch} was not replayed in the trace")

@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ...assertions import JOURNAL
 from ..session import Request, Session
 from ..trial.document import TrialDocument
 from ..trial.record import read_trial
-from .results import Judged
+from .results import SEVERAL, Judged, PointResult
 from .trace import Event
 
 REFERENCE = "000-reference"
@@ -31,16 +32,37 @@ class Trace:
 
 
 def traced(session: Session, request: Request, directory: Path, name: str) -> tuple[Judged, Trace]:
-    """A trial with all probes, or the one that this sweep ran before it was resumed: its verdict and its journal."""
+    """A trial with all probes: its verdict and its journal. One that ran before the sweep was resumed is kept, unless
+    it was inconclusive."""
     place = directory / name
     trace = _stored_trace(place)
-    if trace is None:
-        if place.exists():  # cut short
+    if trace is None or trace.document.verdict == "inconclusive":
+        if place.exists():
             shutil.rmtree(place)
         session.trial(replace(request, trace=True, directory=place))
         trace = _read_trace(place)
-    fields = {name: getattr(trace.document, name) for name in JUDGED}
-    return Judged(**fields, seconds=trace.document.timings.total, run_directory=str(place)), trace
+    return Judged(**_judgement(trace.document, place)), trace
+
+
+def failed_replay(directory: Path) -> PointResult | None:
+    """The sweep's traced replay if it has failed: several faults in one run, of which a point may ask for none."""
+    place = directory / REPLAY
+    try:
+        document = read_trial(place)
+    except (OSError, ValueError):
+        return None
+    if document.verdict != "fail":
+        return None
+    return PointResult(
+        **_judgement(document, place), step="several faults in one run: each batch is replayed", plan=document.plan,
+        tries=1, cell=SEVERAL, batch=None, reached=True, landed=True, packed=1,
+    )  # fmt: skip
+
+
+def _judgement(document: TrialDocument, place: Path) -> dict[str, Any]:
+    """The fields of Judged."""
+    fields = {name: getattr(document, name) for name in JUDGED}
+    return fields | {"seconds": document.timings.total, "run_directory": str(place)}
 
 
 def _stored_trace(place: Path) -> Trace | None:

@@ -142,7 +142,8 @@ class _Trial:
         settler = Settler(self.spec, self.environment, arranged.resources, self.sink_process, self.journal, processed)
         acted, acks = self._act(arranged, processed, settler)
         settled = self._settle(acted, settler)
-        _raise_own_read_error(acted, arranged.unreadable, settled.readings, settled.broken, self.directory)
+        unreadable = None if self.spec.readable else arranged.unreadable
+        _raise_own_read_error(acted, unreadable, settled.readings, settled.broken, self.directory)
         evidence, verdict = self._judge(arranged.resources, acks, processed.batches(), acted, settled, faults)
         if "cleanup" in self.spec.sink.functions:
             target = arranged.resources.namespace("harness")

@@ -14,6 +14,7 @@ from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import CERTIFICATE, certificate_as_json
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
+from onceproof.harness.certification.traced import REFERENCE, failed_replay
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.session import Request, Session
 from onceproof.harness.trial.record import TRIAL, trial_as_json
@@ -94,6 +95,13 @@ def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_pa
             name: point[name] for name in ("verdict", "reason", "anomalies")
         }
     assert rejudge(certificate, tmp_path / "sweep") == certificate
+    replay = failed_replay(tmp_path / "sweep")
+    assert replay is not None, "each batch of an appending sink was replayed"
+    assert set(replay.anomalies) == {"duplicated"}
+    assert rejudge(certificate.model_copy(update={"points": [replay]}), tmp_path / "sweep").points == [replay]
+    told = tmp_path / "sweep" / REFERENCE / TRIAL
+    told.write_text(told.read_text().replace('"verdict": "pass"', '"verdict": "inconclusive"', 1))
+    assert certify(session, Request(str(sink), workload=SMALL), tmp_path / "sweep", wanted).reference.verdict == "pass"
 
 
 @pytest.mark.parametrize("name", ["trial", "certificate"])

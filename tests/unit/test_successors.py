@@ -83,3 +83,23 @@ def test_a_driver_that_may_have_been_held_up_by_anything_else_proves_nothing(why
     assert found.outcome == "inconclusive"
     assert "no other driver was handed the batch before it went on" in found.reason
     assert list(found.notes) == []
+
+
+EARLY = (
+    "a driver that stood still went on after 30 s, before the other one had got as far as the plan says, which waited "
+    "for it or took longer: what the two do in a longer pause is not known"
+)
+
+
+@pytest.mark.parametrize(("resumed", "notes"), [(OVER, [EARLY]), ({"reached": True, "given_up": False}, [])], ids=str)
+def test_a_driver_that_went_on_before_the_other_one_had_committed_is_told(
+    resumed: dict[str, bool], notes: list[str]
+) -> None:
+    paper = at(Paper().start(), 10.0).batches(1, 0)
+    at(paper.hand_over(1, 1).reached_last().fired(PAUSE, confirmed=False), 11.0)
+    at(paper.add("driver.started", incarnation=2, process="local:2").start(2).hand_over(2, 1), 14.0)
+    at(paper.add("resumed", fault=0, process="local:1", **resumed), 41.0).confirmed(PAUSE)
+    found = verdict(
+        None, paper.finish(2, 1).batches(2, 2, 3, 4).finish(1, 1).exited(2).exited(1, code=1), fault(PAUSED)
+    )
+    assert list(found.notes) == notes
