@@ -128,6 +128,7 @@ def literals(path: Path) -> dict[str, Any]:
 
 def brokers_wanted(path: Path) -> int | None:
     """As many brokers as the sink's BROKERS says; None where it says nothing. Raises SinkError."""
+    shape(path)  # a file that cannot be parsed is told from there
     wanted = literals(path).get("BROKERS")
     if wanted not in (None, *range(1, NUMBERS["brokers"] + 1)):
         raise SinkError(f"{path.name}: BROKERS is a number from 1 to {NUMBERS['brokers']}, not {wanted!r}")

@@ -133,6 +133,22 @@ def test_a_directory_is_no_sink_and_a_null_byte_has_no_line(
     assert "mine.py: SyntaxError: source code string cannot contain null bytes" in of_byte
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def (:", "mine.py, line 1: SyntaxError: invalid syntax"),
+        ("a\0b", "mine.py: SyntaxError: source code string cannot contain null bytes"),
+    ],
+)
+def test_a_plan_is_not_checked_against_a_sink_that_cannot_be_parsed(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink = tmp_path / "mine.py"
+    sink.write_text(text)
+    assert execute(["plan", "check", "sink.write:before -> kill(driver)", "--sink", str(sink)]) == USAGE
+    assert capsys.readouterr().err == f"onceproof: sink file {tmp_path / message}\n"
+
+
 def test_a_plan_for_several_brokers_is_checked_with_so_many(capsys: pytest.CaptureFixture[str]) -> None:
     plan = "set brokers = 3; sink.write:after[batch=1] -> kill(driver)"
     assert execute(["plan", "check", plan, "--sink", "kafka_append"]) == HELD
