@@ -21,13 +21,14 @@ from ..session import EnvironmentOptions, Session
 from ..sinks import find_sink
 from ..state_stores import STATE_STORES, StateStoreName
 from ..trial.recovery import PARTS
-from .options import COUNT
+from .options import COUNT, GIVEN
 from .sessions import opened, told
 
 T = TypeVar("T")
 
 Stores = Annotated[
     list[StateStoreName] | None,
+    GIVEN,
     Parameter(name="--state-store", help="where Spark keeps the state; may be repeated", consume_multiple=True),
 ]
 Repeat = Annotated[int, Parameter(validator=COUNT, help="trials of each case")]
@@ -43,7 +44,7 @@ def register(app: App) -> None:
 
 def recovery(
     *,
-    keys: Annotated[list[int] | None, Parameter(help="keys in the job's state", consume_multiple=True)] = None,
+    keys: Annotated[list[int] | None, GIVEN, Parameter(help="keys in the job's state", consume_multiple=True)] = None,
     state_store: Stores = None,
     repeat: Repeat = 3,
     plot: Plot = None,
@@ -87,6 +88,7 @@ def checkpoint(
     *,
     interval: Annotated[
         list[float] | None,
+        GIVEN,
         Parameter(validator=Number(gt=0), help="seconds of the trigger processingTime", consume_multiple=True),
     ] = None,
     rate: Annotated[int, Parameter(validator=COUNT, help="rows a second of the input")] = 200,

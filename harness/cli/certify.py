@@ -27,6 +27,7 @@ from ..sinks import find_sink
 from ..triggers import check_sweep
 from .options import (
     COUNT,
+    GIVEN,
     Claim,
     Directory,
     EnvironmentArguments,
@@ -68,10 +69,16 @@ class SweepArguments:
             "task.commit,sink.*:after; several with commas"
         ),
     ] = "all"
-    batch: Annotated[int | None, Parameter(help="strike at this batch only, instead of one for each role")] = None
+    batch: Annotated[
+        int | None,
+        GIVEN,
+        Parameter(help="strike at this batch only, instead of one for each role"),
+    ] = None
     pack: Annotated[int, Parameter(validator=COUNT, help="points that may share a run of the job")] = 8
     parallel: Annotated[
-        int | None, Parameter(validator=COUNT, help="trials run side by side [as many as this machine can run]")
+        int | None,
+        GIVEN,
+        Parameter(validator=COUNT, help="trials run side by side [as many as this machine can run]"),
     ] = None
     fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False
 

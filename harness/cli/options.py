@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import Group, Parameter, Token, convert
 from cyclopts.validators import Number
 
 from ...assertions import ClaimName, Guarantee, Workload
@@ -49,7 +49,17 @@ def _text(kind: type, tokens: Sequence[Token]) -> str:
 
 Text = Annotated[str, Parameter(converter=_text)]
 
-Claim = Annotated[ClaimName | None, Parameter(help="judge by this guarantee instead of the one that the sink claims")]
+
+def _given(kind: Any, tokens: Sequence[Token]) -> Any:
+    """The words none and null are values, and wrong ones: without this, an option that may be left out would be."""
+    return convert(kind, tokens)
+
+
+GIVEN = Parameter(converter=_given)
+
+Claim = Annotated[
+    ClaimName | None, GIVEN, Parameter(help="judge by this guarantee instead of the one that the sink claims")
+]
 
 ENVIRONMENT = Group("Environment")
 INPUT = Group("Workload")
@@ -70,6 +80,7 @@ class StartArguments:
 
     env: Annotated[
         EnvName | None,
+        GIVEN,
         Parameter(show_default=_shown("local"), help="local: processes on this machine; docker: docker-compose.yml"),
     ] = None
     master: Annotated[
@@ -79,7 +90,7 @@ class StartArguments:
             "[local: local[2,4], docker: standalone]"
         ),
     ] = None
-    brokers: Annotated[int | None, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
+    brokers: Annotated[int | None, GIVEN, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
     image: Annotated[
         Text | None,
         Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)"),
@@ -181,7 +192,9 @@ class EnvironmentArguments(StartArguments):
         return found
 
     def jar_files(self) -> Sequence[str]:
-        """The ``--jars`` options. Raises UsageError for one that does not exist."""
+        """The ``--jars`` options. Raises UsageError for one that is empty, or does not exist."""
+        if not all(self.jars):
+            raise UsageError("--jars is empty: leave it out, or give the path of a jar file")
         jars = [jar for item in self.jars for jar in item.split(",") if jar]
         for jar in jars:
             if not Path(jar).is_file():
@@ -239,7 +252,9 @@ class JobOptions:
         ),
     ] = None
     state_store: Annotated[
-        StateStoreName | None, Parameter(help="where Spark keeps the state of a stateful job [Spark's default: hdfs]")
+        StateStoreName | None,
+        GIVEN,
+        Parameter(help="where Spark keeps the state of a stateful job [Spark's default: hdfs]"),
     ] = None
 
     def properties(self) -> Mapping[str, str]:
