@@ -57,6 +57,8 @@ def execute(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return _complain(f"the name {error.filename} is too long for a file: give a shorter one", USAGE)
         if isinstance(error, OSError) and error.errno in EXHAUSTED:
             what = f"{error.strerror}: {error.filename or 'a file of the run'}"
             return _complain(f"{what}: free some and run again", UNAVAILABLE)

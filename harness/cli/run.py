@@ -119,7 +119,12 @@ def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
     """The same of ``--plan``, which may name a known failure: so it is taken if it is no file and looks like none."""
     if plan is None:
         return plan_text(faults, None)
-    if Path(plan).exists() or os.sep in plan or Path(plan).suffix:
+    if "->" in plan and not os.path.exists(plan):
+        raise UsageError(
+            f"--plan {plan!r} is a plan's text, and --plan takes a file or a known failure's name: give the plan's "
+            "text with --fault"
+        )
+    if os.path.exists(plan) or os.sep in plan or Path(plan).suffix:
         return plan_text(faults, Path(plan))
     check_faults(faults)
     try:
@@ -135,6 +140,8 @@ def plan_text(faults: tuple[str, ...], file: Path | None) -> str:
         return ";\n".join(faults)
     try:
         text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageError(f"plan file {file} does not exist: give the path of a plan file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"plan file {file} cannot be read: {error}") from error
     if is_empty(text):

@@ -83,7 +83,7 @@ BAD_OPTIONS = {
     "brokers": (["--brokers", "9"], "use 1 to 3"),
     "deadline": (["--deadline", "0"], 'Invalid value "0.0" for --deadline'),
     "option": (["--clam", "exactly-once"], "--clam"),
-    "plan file": (["--plan", "missing.plan"], "plan file missing.plan cannot be read"),
+    "plan file": (["--plan", "missing.plan"], "plan file missing.plan does not exist"),
     "attach": (["--attach", "nobody"], "onceproof up"),
 }
 

@@ -9,6 +9,9 @@ import pytest
 from onceproof.harness.cli import certify, execute, lists, run
 from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
 
+LONG = "x" * 300
+"""Longer than a file's name can be."""
+
 COMMANDS = ("setup", "doctor", "up", "down", "phases", "jobs", "sinks", "plan", "run", "certify", "check", "demo")
 
 WRONG = [
@@ -42,6 +45,13 @@ WRONG = [
     (("run", "--sink", "kafka_append", "--fault", ""), "--fault is empty: leave it out for a trial without faults"),
     (("run", "--sink", "kafka_append", "--plan", "zombie_driver", "--fault", " ;"), "--fault is empty: leave it out"),
     (("run", "--sink", "kafka_append", "--plan", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
+    (
+        ("run", "kafka_append", "--plan", "sink.write:after[batch=1] -> kill(driver)"),
+        "--plan 'sink.write:after[batch=1] -> kill(driver)' is a plan's text, and --plan takes a file or a known "
+        "failure's name: give the plan's text with --fault",
+    ),
+    (("run", "kafka_append", "--plan", "no.plan"), "plan file no.plan does not exist: give the path of a plan file"),
+    (("plan", "check", "--file", "nope"), "plan file nope does not exist: give the path of a plan file"),
     (("run", "--sink", "kafka_append", "--plan", ""), "--plan: it is empty: leave it out, or give a value"),
     (("plan", "check", "# hi"), "the plan is empty: write a fault, such as 'sink.write:after[batch=1] -> kill(dri"),
     (("plan", "check", "--file", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
@@ -97,6 +107,40 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(
     assert message in said
     assert said.startswith("onceproof: ")
     assert said.count("\n") == (3 if said.startswith("onceproof: plan, line") else 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", LONG),
+        ("certify", f"{LONG}.py"),
+        ("phases", "--sink", LONG),
+        ("sinks", "--job", LONG),
+        ("check", LONG),
+        ("certify", "--resume", LONG),
+    ],
+    ids=lambda words: " ".join(words).replace(LONG, "LONG"),
+)
+def test_a_name_that_no_file_can_have_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(words) == USAGE
+    said = capsys.readouterr().err
+    assert said.startswith(f"onceproof: the name {LONG}")
+    assert said.endswith(" is too long for a file: give a shorter one\n")
+    assert said.count("\n") == 1
+
+
+def test_a_plans_text_that_is_longer_than_a_files_name_is_told_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "kafka_append", "--plan", f"at(1s) -> kill(driver) # {LONG}"]) == USAGE
+    assert "give the plan's text with --fault" in capsys.readouterr().err
+
+
+def test_a_plan_file_may_have_an_arrow_in_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a->b").write_text("sink.comit:after -> kill(driver)")
+    assert execute(["run", "kafka_append", "--plan", "a->b"]) == USAGE
+    assert "did you mean sink.commit" in capsys.readouterr().err
 
 
 OF_THE_ENVIRONMENT = [

@@ -68,7 +68,7 @@ def test_a_name_that_is_none_is_refused_before_anything_starts(capsys: pytest.Ca
     assert execute(["run", "--sink", "postgres_upsert", "--plan", "zombi_driver"]) == 2
     assert "no known failure is called 'zombi_driver': did you mean zombie_driver" in capsys.readouterr().err
     assert execute(["run", "--sink", "postgres_upsert", "--plan", "no_such.plan"]) == 2
-    assert "plan file no_such.plan cannot be read" in capsys.readouterr().err
+    assert "plan file no_such.plan does not exist" in capsys.readouterr().err
 
 
 def asked(points: str, refused: str = "") -> Space:
