@@ -41,7 +41,7 @@ class NoSpark(Unavailable):
 
 def spark_of(python: str) -> SparkInstall:
     """Ask an interpreter for its pyspark, without importing it. Raises NoSpark, one line."""
-    fix = "give --python an interpreter that has it: pip install 'pyspark==4.2.0'"
+    fix = "give --python an interpreter that has pyspark: pip install 'pyspark==4.2.0'"
     try:
         answer = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -49,7 +49,10 @@ def spark_of(python: str) -> SparkInstall:
     if answer.returncode:
         last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
         raise NoSpark(f"the job's interpreter {python} failed when asked for pyspark ({last})", fix)
-    found = json.loads(answer.stdout.strip().splitlines()[-1])
+    try:
+        found = json.loads((answer.stdout.strip().splitlines() or [""])[-1])
+    except ValueError as error:
+        raise NoSpark(f"the job's interpreter {python} did not answer when asked for pyspark", fix) from error
     if found is None:
         raise NoSpark(f"the job's interpreter {python} has no pyspark", fix)
     package, version = Path(found[0]), found[1]

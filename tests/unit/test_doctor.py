@@ -34,7 +34,7 @@ def test_the_fix_of_java_is_whole_though_it_has_a_colon() -> None:
 def test_the_fix_of_pyspark_is_whole_though_it_has_a_colon(tmp_path: Path) -> None:
     found = refused(lambda: spark_of(str(tmp_path / "python")))
     assert found.detail.startswith(f"the job's interpreter {tmp_path}/python does not run (")
-    assert found.fix == "give --python an interpreter that has it: pip install 'pyspark==4.2.0'"
+    assert found.fix == "give --python an interpreter that has pyspark: pip install 'pyspark==4.2.0'"
 
 
 def test_a_release_of_spark_without_a_connector_says_which_there_are(tmp_path: Path) -> None:

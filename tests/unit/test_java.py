@@ -91,7 +91,13 @@ def test_the_interpreters_pyspark_is_found_without_importing_it() -> None:
 
 @pytest.mark.parametrize(
     ("script", "reason"),
-    [(None, "does not run"), ("echo null", "has no pyspark"), ("echo boom >&2; exit 3", r"failed .*\(boom\)")],
+    [
+        (None, "does not run"),
+        ("echo null", "has no pyspark"),
+        ("echo boom >&2; exit 3", r"failed .*\(boom\)"),
+        ("exit 0", "did not answer when asked for pyspark"),
+        ("echo hello", "did not answer when asked for pyspark"),
+    ],
 )
 def test_an_interpreter_without_pyspark_is_one_line_with_the_fix(
     tmp_path: Path, script: str | None, reason: str
