@@ -102,8 +102,8 @@ def page_of(lines: Mapping[str, Mapping[str, Any]]) -> str:
         "# The matrix",
         "What `make matrix` came to: reference sinks and broken ones, certified with the profile `standard`; those "
         "that have no line yet are named at the end. Each line says at which commit it was measured; the sweep of a "
-        "broken sink ends at its first failed point. Lines up to commit b5275c0 have, of a sweep that was done in "
-        "several parts, the *minutes* of the last one.",
+        "broken sink ends at its first failed point. In lines of commits before 2026-11-27, the *minutes* of a sweep "
+        "that was done in several parts are those of its last part alone.",
     ]
     for broken, title, wrong in ((False, "Correct sinks", "Did not pass"), (True, "Broken sinks", "Not found")):
         found = {name: line for name, line in sorted(lines.items()) if line["broken"] is broken}
