@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
-from ...plans import Action, Point, Value
+from ...plans import Action, Edge, Point, Value
 from ..catalogue import action_named, has_phase, phase_named, phases_of
 from ..declarations import (
     EXECUTIONS,
@@ -130,8 +131,12 @@ def sink_name(shape: SinkShape) -> str:
 
 def _phases(shape: SinkShape) -> str:
     """The phases that a sink has, with their edges: ``sink.write:before, sink.write:after, line[my_sink.py:N]``."""
-    written = [f"{phase.name}:{edge}" for phase, edges in phases_of(shape) for edge in edges if not phase.place]
-    if has_phase(shape, phase_named("line")):
+    return ", ".join(text for phase, edges in phases_of(shape) for text in _written(phase, edges, shape))
+
+
+def _written(phase: Phase, edges: Sequence[Edge], shape: SinkShape) -> list[str]:
+    if phase.name == "line":
         files = [file for file, lines in shape.modules.items() if lines][:MODULES_SHOWN] or ["FILE"]
-        written += [f"line[{file}:N]" for file in files]
-    return ", ".join(written)
+        return [f"line[{file}:N]" for file in files]
+    place = f"[{phase.place.separator.join(phase.place.selectors).upper()}]" if phase.place else ""
+    return [f"{phase.name}{place}:{edge}" for edge in edges]

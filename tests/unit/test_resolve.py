@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from onceproof.faults import (
     format_plan,
     parse,
     parse_located,
+    phases_of,
     resolve,
 )
 from onceproof.faults.resolution import TRACED_ROWS
@@ -45,8 +47,15 @@ def test_a_phase_that_the_sink_cannot_have_is_refused_with_those_it_has() -> Non
     assert error.message == (
         "postgres_upsert.py has no task.commit (only for V2 sinks): its phases are query.start:before, "
         "batch.offsets:before, batch.offsets:after, sink.write:before, sink.write:after, task.run:before, "
-        "task.run:after, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N]"
+        "task.run:after, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N], call[FUNCTION]:before, "
+        "call[FUNCTION]:after, jvm[CLASS#METHOD]:before, jvm[CLASS#METHOD]:after"
     )
+
+
+@pytest.mark.parametrize("shape", [FOREACH, KAFKA, PYTHON], ids=["foreach", "kafka", "python"])
+def test_a_refused_phase_is_told_with_each_that_the_sink_has(shape: SinkShape) -> None:
+    told = refusal("sink.manifest:before -> kill(driver)", shape).message.partition("its phases are ")[2]
+    assert {re.split(r"[\[:]", one)[0] for one in told.split(", ")} == {phase.name for phase, _ in phases_of(shape)}
 
 
 @pytest.mark.parametrize(
