@@ -64,9 +64,9 @@ def load(directory: Path) -> Evidence:
             f"{directory} is not a run directory: it has no {EVIDENCE} (a run that was cut short has none)"
         )
     try:
-        evidence = _with_tables(read_document(directory / EVIDENCE, STORED_EVIDENCE, EVIDENCE), directory)
+        found = read_document(directory / EVIDENCE, STORED_EVIDENCE, EVIDENCE)
         _verify(directory)
-        return evidence
+        return _with_tables(found, directory)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise ValueError(f"run directory {directory} is damaged: {' '.join(str(error).split())}") from error
 

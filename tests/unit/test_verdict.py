@@ -51,6 +51,8 @@ from paper_trial import (
     verdict,
 )
 
+from onceproof.documents import file_digest
+
 BATCH_1 = ids_of(1)
 TWICE = everything_and(BATCH_1)
 LESS = everything_but(BATCH_1)
@@ -596,13 +598,12 @@ def test_a_directory_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
         ("evidence.json", b'{"version": 99}', "field version is 99: this is for version 2"),
         ("evidence.json", b"[]", "damaged"),
         ("evidence.json", b"\xff", "damaged"),
-        ("truth.parquet", b"cut", "damaged"),
-        ("truth.parquet", None, "damaged"),
-        ("input.parquet", None, "damaged"),
-        ("reading-2.parquet", None, "damaged"),
-        ("journal.jsonl", b'{"event": "x"}\n{"eve', "line 2 of journal.jsonl is no JSON"),
-        ("journal.jsonl", b"[]\n", "line 1 of journal.jsonl is no event"),
-        ("journal.jsonl", None, "damaged"),
+        ("truth.parquet", b"cut", "damaged: truth.parquet is not as it was written"),
+        ("truth.parquet", None, "damaged: truth.parquet is missing"),
+        ("input.parquet", None, "damaged: input.parquet is missing"),
+        ("reading-2.parquet", None, "damaged: reading-2.parquet is missing"),
+        ("journal.jsonl", b'{"event": "x"}\n{"eve', "damaged: journal.jsonl is not as it was written"),
+        ("journal.jsonl", None, "damaged: journal.jsonl is missing"),
     ],
 )
 def test_a_damaged_run_is_one_clear_line(name: str, content: bytes | None, why: str, tmp_path: Path) -> None:
@@ -617,9 +618,35 @@ def test_a_damaged_run_is_one_clear_line(name: str, content: bytes | None, why: 
     assert str(tmp_path) in str(error.value)
 
 
+def sealed(directory: Path) -> Path:
+    """The run directory with the digests of its files as they are now: what is wrong was written so."""
+    names = [line.partition("  ")[2] for line in (directory / "SHA256SUMS").read_text().splitlines()]
+    (directory / "SHA256SUMS").write_text("".join(f"{file_digest(directory / name)}  {name}\n" for name in names))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("truth.parquet", b"cut", "damaged: .*Parquet"),
+        ("journal.jsonl", b'{"event": "x"}\n{"eve', "line 2 of journal.jsonl is no JSON"),
+        ("journal.jsonl", b"[]\n", "line 1 of journal.jsonl is no event"),
+    ],
+)
+def test_a_file_that_was_written_so_that_it_cannot_be_read_is_a_damaged_run(
+    name: str, content: bytes, why: str, tmp_path: Path
+) -> None:
+    save(evidence(), tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=why) as error:
+        load(sealed(tmp_path))
+    assert "\n" not in str(error.value)
+
+
 def test_a_table_with_other_columns_is_a_damaged_run(tmp_path: Path) -> None:
     save(evidence(), tmp_path)
     (tmp_path / "truth.parquet").write_bytes((tmp_path / "acks.parquet").read_bytes())
+    sealed(tmp_path)
     with pytest.raises(ValueError, match=r"truth\.parquet has the columns id, partition, offset, committed"):
         load(tmp_path)
 
@@ -648,7 +675,7 @@ def test_a_file_that_was_changed_afterwards_is_a_damaged_run(name: str, kept: Pa
     load(kept)
     content = (kept / name).read_bytes()
     (kept / name).write_bytes(changed_but_readable(name, content))
-    with pytest.raises(ValueError, match=f"{name} is not (as it was written|what follows)|follows from"):
+    with pytest.raises(ValueError, match=f"damaged: {name} is not as it was written"):
         load(kept)
 
 
@@ -706,12 +733,14 @@ def test_a_fault_comes_back_from_its_run_directory_as_it_was(tmp_path: Path) -> 
         ("input.parquet", "input.parquet is not what follows from the workload and the acknowledgements"),
     ],
 )
-def test_a_truth_or_an_input_that_was_changed_afterwards_is_a_damaged_run(name: str, why: str, tmp_path: Path) -> None:
+def test_a_truth_or_an_input_that_does_not_follow_from_the_rest_is_a_damaged_run(
+    name: str, why: str, tmp_path: Path
+) -> None:
     save(evidence(), tmp_path)
     table = pq.read_table(tmp_path / name)
     pq.write_table(table.slice(1), tmp_path / name)
     with pytest.raises(ValueError, match=why):
-        load(tmp_path)
+        load(sealed(tmp_path))
 
 
 def test_the_seed_that_is_stored_must_give_the_input_that_is_stored(tmp_path: Path) -> None:
@@ -719,7 +748,7 @@ def test_the_seed_that_is_stored_must_give_the_input_that_is_stored(tmp_path: Pa
     file = tmp_path / "evidence.json"
     file.write_text(file.read_text().replace('"seed": 3', '"seed": 4'))
     with pytest.raises(ValueError, match=r"input\.parquet is not what follows from the workload"):
-        load(tmp_path)
+        load(sealed(tmp_path))
 
 
 def test_a_stale_row_leaves_no_guarantee_but_only_once_the_job_has_come_to_rest() -> None:
