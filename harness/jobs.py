@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..assertions import Expectation, ExpectationError, Workload, check_expectat
 from ..faults import SinkShape, hands_over_updates, keeps_state, refused_names
 from .errors import SinkError, UsageError
 from .proxies.own import check_named
-from .sinks import JOBS, TARGET_KEY, Sink, at_line, run_by_one_release, shape
+from .sinks import JOBS, TARGET_KEY, Sink, at_line, columns_held, run_by_one_release, shape
 from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"
@@ -142,13 +142,19 @@ def check_job(job: Job, workload: Workload, sink: Sink | None = None) -> pa.Sche
         raise UsageError(f"{job.expectation_path}: {error}") from error
     if sink is None:
         return schema
-    _check_fit(job, schema, sink)
+    _check_fit(job, sink.path, sink.shape, sink.columns)
     if job.expectation(sink).latest is None:
         return schema
     try:
         return check_expectation(job.expectation(sink), workload)
     except ExpectationError as error:
         raise SinkError(f"sink {sink.path.name}: {error}") from error
+
+
+def check_fit(job: Job, sink: Path) -> None:
+    """Whether a sink can hold the rows of a job that :func:`check_job` has passed, as far as the text of its file says:
+    that file has not been run yet. Raises SinkError."""
+    _check_fit(job, sink, shape(sink), columns_held(sink))
 
 
 def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
@@ -173,16 +179,17 @@ def _schema(expectation: Expectation) -> pa.Schema:
     return truth_schema(expectation)
 
 
-def _check_fit(job: Job, schema: pa.Schema, sink: Sink) -> None:
+def _check_fit(job: Job, sink: Path, found: SinkShape, held: Sequence[str] | None) -> None:
     """SinkError unless the sink can hold the job's rows, as far as it says which ones it can."""
-    if sink.columns is not None and not _holds(sink.columns, schema.names):
+    names = _schema(job.expectation()).names
+    if held is not None and not _holds(held, names):
         raise SinkError(
-            f"sink {sink.path.name} holds rows of {', '.join(sink.columns)} (HOLDS), but job {job.name} gives rows "
-            f"of {', '.join(schema.names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
+            f"sink {sink.name} holds rows of {', '.join(held)} (HOLDS), but job {job.name} gives rows of "
+            f"{', '.join(names)}: take a sink that uses target.columns, see onceproof sinks --job {job.name}"
         )
-    if _updates(job) and not sink.shape.takes_updates:
+    if _updates(job) and not found.takes_updates:
         raise SinkError(
-            f"sink {sink.path.name} is of a kind that Spark gives no updates (a Python data source, a file sink, a "
+            f"sink {sink.name} is of a kind that Spark gives no updates (a Python data source, a file sink, a "
             f"table of Delta or Iceberg), but job {job.name} hands over updates: take a sink with write_batch, see "
             f"onceproof sinks --job {job.name}"
         )

@@ -135,6 +135,12 @@ def brokers_wanted(path: Path) -> int | None:
     return wanted
 
 
+def columns_held(path: Path) -> tuple[str, ...] | None:
+    """The columns that HOLDS names in the text of a sink's file; None where it has no HOLDS, or computes it. Raises
+    SinkError."""
+    return _columns(path, "HOLDS", literals(path).get("HOLDS"))
+
+
 def jars_next_to(path: Path) -> list[Path]:
     """The files that a sink's JARS names."""
     files = [jar for jar in literals(path).get("JARS") or () if isinstance(jar, str) and not is_coordinates(jar)]

@@ -19,7 +19,7 @@ from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
-from ..jobs import check_job, find_job, shape_with
+from ..jobs import check_fit, check_job, find_job, shape_with
 from ..releases import with_release
 from ..run_directories import new_run_directory
 from ..session import check_environment, with_brokers
@@ -172,9 +172,10 @@ def _check(settings: Settings) -> None:
     check_sweep(request.trigger)
     if wanted.batch is not None:
         check_batch(wanted.batch, request.workload)
-    job = find_job(request.job, request.expect)
-    shape_with(job, find_sink(request.sink), request.trigger, request.own_services)
+    job, sink = find_job(request.job, request.expect), find_sink(request.sink)
+    shape_with(job, sink, request.trigger, request.own_services)
     check_job(job, request.workload)
+    check_fit(job, sink)
 
 
 def _certify(settings: Settings, directory: Path, json: bool) -> int:

@@ -17,7 +17,7 @@ from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
 from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
-from ..jobs import check_job, find_job
+from ..jobs import check_fit, check_job, find_job
 from ..releases import with_release
 from ..session import Request, Session, as_set, check_environment, resolve_plan, with_brokers
 from ..sinks import find_sink
@@ -87,6 +87,7 @@ def run(
     asked = as_set(request, resolved.plan)
     check_execution(request.trigger, resolved.shape, asked.workload.partitions, resolved.master)
     check_job(its, asked.workload)
+    check_fit(its, path)
     with opened(options) as session:
         result = looked_into(session, request, session.trial(request))
         if json:

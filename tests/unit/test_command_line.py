@@ -228,6 +228,30 @@ def test_a_bad_plan_is_found_before_the_workload_is_computed(
     assert "sink.commit" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["run", "certify"])
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("file_rename", "sink file_rename.py is of a kind that Spark gives no updates"),
+        ("postgres_latest", "sink postgres_latest.py holds rows of id, key, value, event_time, payload (HOLDS), but "),
+    ],
+)
+def test_a_sink_that_does_not_fit_the_job_is_refused_before_a_run_directory_is_made(
+    command: str,
+    sink: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for module in (run, certify):
+        monkeypatch.setattr(module, "opened", lambda options: pytest.fail("a session was opened"))
+    assert execute([command, sink, "--job", "wordcount", "--run-directory", "refused"]) == USAGE
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("option", ["conf", "jars", "attach", "runs", "deadline", "sink-deadline", "settle-deadline"])
 def test_up_takes_no_option_of_which_it_makes_no_use(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["up", f"--{option}", "1"]) == USAGE
