@@ -11,7 +11,7 @@ from .places import PLACES, batch_table
 from .sql import equal, quoted, select
 from .truth import PROVENANCE, versions
 
-__all__ = ["batch_table", "has_key", "listed", "locate", "other_columns", "places", "same", "select"]
+__all__ = ["has_key", "listed", "locate", "other_columns", "places", "same", "select"]
 
 
 def places(evidence: Evidence) -> pa.Table:

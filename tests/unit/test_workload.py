@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onceproof.assertions import ACK_SCHEMA, ROW_SCHEMA, Row, Workload, committed_rows, encode
-from onceproof.assertions.relations import batch_table, select
+from onceproof.assertions.places import batch_table
+from onceproof.assertions.relations import select
 from onceproof.assertions.workload import CYCLES, QUIET_PARTITION, rate_limit
 
 SIZES = st.builds(
