@@ -112,13 +112,16 @@ class Proxy:
             self._keep(stack, client)
             try:
                 self.links.admit(client)
+            except OSError:
+                return  # the plan has refused
+            owner = self._client_of(*ends)  # at once: when it has closed the connection, nobody can be found by it
+            try:
                 server = socket.create_connection(endpoint, CONNECT_SECONDS)
             except OSError:
-                return  # the service itself has refused, or the plan
+                return  # the service itself has refused
             server.settimeout(None)
             self._keep(stack, server)
             link = stack.enter_context(Link(client, server, self.links, partial(self._kept, number, client)))
-            owner = self._client_of(*ends)  # now: once it has closed the connection, nobody can be found by it
 
             def stop(edge: Literal["before", "after"], request: Request) -> Order:
                 self._late.discard(number)
@@ -136,7 +139,7 @@ class Proxy:
 
             try:
                 conversation = self._protocol.converse(self.route)
-                gone = (lambda: True) if owner is None else owner.gone
+                gone = (lambda: False) if owner is None else owner.gone  # one that was not found may live
                 Connection(client, server, conversation, stop, gone, link.pass_on).serve()
             except ValueError as error:
                 self._misunderstood(error, owner)

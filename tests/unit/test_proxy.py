@@ -301,6 +301,43 @@ def test_what_is_no_process_of_a_job_passes_unseen(service: Service) -> None:
     assert told == []
 
 
+def test_what_a_client_that_nobody_knows_has_sent_arrives_though_it_has_closed_its_connection(service: Service) -> None:
+    """What cannot be found any more has not died for that: it may have sent all that it had to say."""
+    closed = threading.Event()
+
+    def found(peer: Address, port: int) -> Client | None:
+        closed.wait(SECONDS)
+        return None
+
+    proxied = Proxy("api", protocol_of("api"), [service.server.getsockname()], LOOPBACK, found)
+    with proxied as proxy, proxy.attached(lambda message: GO_ON, "token"):
+        with socket.create_connection(proxy.addresses[0]) as client:
+            client.sendall(b"metric 1\n")
+        closed.set()
+        assert service.got.get(timeout=SECONDS) == b"metric 1\n"
+
+
+def test_a_client_is_looked_for_before_its_service_is_connected_to() -> None:
+    """Meanwhile it may have closed the connection, and could not be found any more."""
+    looked, go = threading.Event(), threading.Event()
+
+    def found(peer: Address, port: int) -> Client | None:
+        looked.set()
+        go.wait(SECONDS)
+        return None
+
+    with Silent() as silent:
+        silent.server.setblocking(False)
+        proxied = Proxy("redis", PROTOCOLS["redis"], [silent.server.getsockname()], LOOPBACK, found)
+        with proxied as proxy, socket.create_connection(proxy.addresses[0]):
+            assert looked.wait(SECONDS)
+            with pytest.raises(BlockingIOError):
+                silent.server.accept()
+            silent.server.settimeout(SECONDS)
+            go.set()
+            assert silent.client.fileno() > 0
+
+
 def test_a_service_that_does_not_answer_closes_the_connection(service: Service) -> None:
     service.close()
     with (
