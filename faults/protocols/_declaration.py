@@ -40,11 +40,13 @@ class Sent:
 @dataclass(frozen=True)
 class Answered:
     """A piece of what a service sent, in its order. ``whole``: it ends the answer to the oldest request without one;
-    ``open_ended``: the end of the connection does."""
+    ``open_ended``: the end of the connection does. ``unread``: so many requests behind that one get no answer, since
+    the service does not do them."""
 
     data: bytes
     whole: bool = False
     open_ended: bool = False
+    unread: int = 0
 
 
 Address = tuple[str, int]

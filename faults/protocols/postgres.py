@@ -1,8 +1,9 @@
 """Postgres' frontend/backend protocol 3 (PostgreSQL documentation, "Frontend/Backend Protocol").
 
 A request is a Query; of the extended protocol all up to its Sync (or a Flush behind an Execute); the end of a COPY into
-the server. The rows of a COPY pass at once: without its end they come to nothing. A connection is never encrypted: the
-proxy declines in the server's place.
+the server. The rows of a COPY pass at once: without its end they come to nothing. Behind an error the server reads
+nothing up to the next Sync: what comes there is no request. A connection is never encrypted: the proxy declines in the
+server's place.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ STARTUP = Request("startup", changes=False)
 
 
 class _Session:
-    """One connection. ``_waits``: for what the answer that is awaited ends with: ReadyForQuery, or so many ends of an
-    Execute. ``_takes_rows``: a COPY into the server has begun, and has neither ended nor failed."""
+    """One connection. ``_waits``: for what each answer that is awaited ends with: ReadyForQuery (None), or so many ends
+    of an Execute. ``_takes_rows``: a COPY into the server has begun, and has neither ended nor failed. ``_failed``:
+    the server reads nothing more up to a Sync, which has yet to come."""
 
     def __init__(self) -> None:
         self._from_client = bytearray()
@@ -49,6 +51,7 @@ class _Session:
         self._extended = False
         self._copying: bool | None = None
         self._takes_rows = False
+        self._failed = False
 
     # -- what the client sends ------------------------------------------------------------------------------------
 
@@ -102,9 +105,11 @@ class _Session:
             self._statements[name] = text.decode("utf-8", "replace")
 
     def _sync(self, kind: int) -> Sent:
-        """What the pipeline has. A Sync ends a request, a Flush only behind an Execute."""
-        if kind == FLUSH and not self._executed:
+        """What the pipeline has. A Sync ends a request, a Flush only behind an Execute that the server will read."""
+        if kind == FLUSH and (self._failed or not self._executed):
+            self._executed.clear()
             return Sent(self._flushed())
+        self._failed = False
         ends = None if kind == SYNC else len(self._executed)
         return self._asked(self._flushed(), self._whole(), ends, extended=True)
 
@@ -145,10 +150,13 @@ class _Session:
         self._from_server += data
         piece = list[bytes]()
         for message in _messages(self._from_server):
+            kind = message[0]
             piece.append(message)
-            self._takes_rows = message[0] == COPY_IN or (self._takes_rows and message[0] != ERROR)
-            if self._ends(message[0]):
-                yield Answered(b"".join(piece), whole=True)
+            self._takes_rows = kind == COPY_IN or (self._takes_rows and kind != ERROR)
+            self._failed = self._failed and kind != READY
+            ends, unread = self._ends(kind), self._unread() if kind == ERROR else 0
+            if ends:
+                yield Answered(b"".join(piece), whole=True, unread=unread)
                 piece.clear()
         if piece:
             yield Answered(b"".join(piece))
@@ -165,6 +173,13 @@ class _Session:
             self._waits.pop(0)
             return True
         return False
+
+    def _unread(self) -> int:
+        """How many requests an error leaves behind it that the server does not do: those up to the next Sync."""
+        unread = self._waits.index(None) if None in self._waits else len(self._waits)
+        del self._waits[:unread]
+        self._failed = not self._waits
+        return unread
 
 
 def _messages(buffer: bytearray) -> Iterator[bytes]:

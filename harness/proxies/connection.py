@@ -8,7 +8,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults.protocols import Answered, Conversation, Request, Sent
@@ -154,7 +154,19 @@ class Connection:
             if request.changes and not self._answer_passes(request):
                 return False
             self._pending.popleft()
+            self._leave_out(piece.unread)
         return True
+
+    def _leave_out(self, unread: int) -> None:
+        """So many requests get no answer. Those that have not gone out are none any more; those that have change
+        nothing, or they would not have gone out."""
+        for _ in range(min(unread, len(self._pending))):
+            self._pending.popleft()
+            unread -= 1
+        for number, piece in enumerate(list(self._waiting) if unread else ()):
+            if unread and piece.request is not None:
+                self._waiting[number] = replace(piece, request=None)
+                unread -= 1
 
     def _answer_passes(self, request: Request) -> bool:
         """Stop before the answer passes: it does, another one in its place, or none."""

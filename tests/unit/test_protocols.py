@@ -117,6 +117,44 @@ def test_a_flush_behind_an_execute_ends_a_request_which_has_no_ready_for_query()
     assert whole(postgres, READY) == 1
 
 
+FAILED = message(b"E", b"duplicate key\0")
+
+
+def test_what_comes_behind_an_error_is_no_request_up_to_the_next_sync() -> None:
+    """The server does not read it, and answers nothing but the Sync."""
+    postgres = session()
+    insert = extended("INSERT INTO t VALUES (1)") + FLUSH
+    assert [one.kind for one in _requests(postgres, insert)] == ["INSERT"]
+    assert whole(postgres, FAILED) == 1
+    assert _requests(postgres, insert + insert) == []
+    assert [one.kind for one in _requests(postgres, SYNC)] == ["SYNC"]
+    assert [one.kind for one in _requests(postgres, insert)] == ["INSERT"], "the server reads again what is behind it"
+    assert whole(postgres, READY + COMPLETE) == 2
+
+
+def test_an_error_of_a_parse_that_was_flushed_alone_is_one_of_its_pipeline_too() -> None:
+    postgres = session()
+    assert _requests(postgres, message(b"P", b"\0INSERT INTO no_table\0\0\0") + FLUSH) == []
+    assert whole(postgres, FAILED) == 0
+    assert _requests(postgres, extended("INSERT INTO t VALUES (1)") + FLUSH) == []
+
+
+def test_an_error_takes_back_the_requests_that_were_sent_behind_it_and_no_sync() -> None:
+    postgres = session()
+    select = extended("SELECT 1") + FLUSH
+    assert len(_requests(postgres, select * 3 + SYNC + select)) == 5
+    [piece] = postgres.answered(FAILED)
+    assert (piece.whole, piece.unread) == (True, 2)
+    assert whole(postgres, READY + COMPLETE) == 2
+
+
+def test_an_error_of_a_copy_ends_with_its_ready_for_query() -> None:
+    postgres = session()
+    asked(postgres, query("COPY t FROM STDIN"))
+    whole(postgres, message(b"G", b"\0\0\0") + FAILED + READY)
+    assert [one.kind for one in _requests(postgres, extended("INSERT INTO t VALUES (1)") + FLUSH)] == ["INSERT"]
+
+
 def test_the_end_of_a_copy_is_its_request() -> None:
     postgres = session()
     [opening] = asked(postgres, query("COPY t FROM STDIN"))

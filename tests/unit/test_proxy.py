@@ -279,6 +279,47 @@ def test_an_error_that_comes_together_with_the_end_of_a_copy_is_its_answer() -> 
         one.close()
 
 
+def postgres_message(kind: bytes, body: bytes = b"") -> bytes:
+    return kind + struct.pack("!i", len(body) + 4) + body
+
+
+def flushed(text: str) -> bytes:
+    """A statement by the extended protocol, with a Flush behind it."""
+    parse, bind = b"\0" + text.encode() + b"\0\0\0", b"\0" * 8
+    parts = ((b"P", parse), (b"B", bind), (b"E", b"\0" * 5), (b"H", b""))
+    return b"".join(postgres_message(kind, body) for kind, body in parts)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["sent at once", "sent behind the error"])
+def test_what_a_client_of_postgres_sends_behind_an_error_passes_up_to_its_sync_and_is_no_point(at_once: bool) -> None:
+    """Held back it would wait for an answer that never comes, and the Sync for it."""
+    stopped: list[str] = []
+
+    def stop(edge: str, request: Request) -> Order:
+        stopped.append(f"{request.kind} {edge}")
+        return "pass"
+
+    insert, update, sync = flushed("INSERT INTO t"), flushed("UPDATE t SET a = 1"), postgres_message(b"S")
+    failed, ready = postgres_message(b"E", b"\0"), postgres_message(b"Z", b"I")
+    with Silent() as service:
+        through = Through(service, stop, conversation=PROTOCOLS["postgres"].converse(lambda address: address))
+        through.client.sendall(struct.pack("!ii", 8, 196608))
+        service.receive(8)
+        service.client.sendall(ready)
+        assert through.client.recv(100) == ready
+        through.client.sendall(insert + (update + sync) * at_once)
+        assert service.receive(len(insert)) == insert
+        service.client.sendall(failed)
+        assert through.client.recv(100) == failed
+        through.client.sendall(b"" if at_once else update + sync)
+        with service.client.makefile("rb") as sent:
+            assert sent.read(len(update + sync)) == update + sync
+        service.client.sendall(ready)
+        assert through.client.recv(100) == ready
+        through.client.close()
+    assert stopped == ["INSERT before", "INSERT after"]
+
+
 def test_a_connection_has_ended_even_if_something_of_it_is_left_to_read() -> None:
     ours, theirs = socket.socketpair()
     assert not has_ended(ours)
