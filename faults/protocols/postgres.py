@@ -2,14 +2,16 @@
 
 A request is a Query; of the extended protocol all up to its Sync (or a Flush behind an Execute); the end of a COPY into
 the server. The rows of a COPY pass at once: without its end they come to nothing. Behind an error the server reads
-nothing up to the next Sync: what comes there is no request. A connection is never encrypted: the proxy declines in the
-server's place.
+nothing up to the next Sync: what comes there is no request. Outside of a transaction block the Sync commits what was
+flushed before it, and so may change something. A connection is never encrypted: the proxy declines in the server's
+place.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ._buffers import length_at, taken
 from ._declaration import Answered, Protocol, Request, Sent
@@ -27,17 +29,24 @@ SYNC, FLUSH, EXECUTE, PARSE, BIND, QUERY, COPY_DONE, COPY_FAIL, CALL = b"SHEPBQc
 GATHERED = b"PBDEC"
 """Parse, Bind, Describe, Execute, Close."""
 READY, COPY_IN = b"ZG"
+IDLE = b"I"
+"""ReadyForQuery's word for a session that is in no transaction block."""
 ERROR = ord("E")
 COMPLETED = b"CIs"
 """CommandComplete, EmptyQueryResponse, PortalSuspended: the end of one Execute."""
 
 STARTUP = Request("startup", changes=False)
 
+BEGINNING = frozenset({"BEGIN", "START"})
+ENDING = frozenset({"COMMIT", "END", "ROLLBACK", "ABORT", "PREPARE TRANSACTION"})
+"""Statements that begin and end a transaction block."""
+
 
 class _Session:
     """One connection. ``_waits``: for what each answer that is awaited ends with: ReadyForQuery (None), or so many ends
     of an Execute. ``_takes_rows``: a COPY into the server has begun, and has neither ended nor failed. ``_failed``:
-    the server reads nothing more up to a Sync, which has yet to come."""
+    the server reads nothing more up to a Sync, which has yet to come. ``_in_block``: of a transaction.
+    ``_uncommitted``: since the last Sync something that may change something was flushed outside of a block."""
 
     def __init__(self) -> None:
         self._from_client = bytearray()
@@ -52,6 +61,8 @@ class _Session:
         self._copying: bool | None = None
         self._takes_rows = False
         self._failed = False
+        self._in_block = False
+        self._uncommitted = False
 
     # -- what the client sends ------------------------------------------------------------------------------------
 
@@ -80,7 +91,8 @@ class _Session:
     def _message(self, message: bytes) -> Sent:
         kind = message[0]
         if kind == QUERY:
-            return self._asked(message, _request([_text(message[5:])]), None, extended=False)
+            texts = [_text(message[5:])]
+            return self._asked(message, _request(texts, _statements(texts)), None, extended=False)
         if kind == CALL:
             return self._asked(message, Request("CALL"), None, extended=False)
         if kind in (COPY_DONE, COPY_FAIL):
@@ -111,7 +123,23 @@ class _Session:
             return Sent(self._flushed())
         self._failed = False
         ends = None if kind == SYNC else len(self._executed)
-        return self._asked(self._flushed(), self._whole(), ends, extended=True)
+        request = self._whole() if kind == FLUSH else self._committing(self._whole())
+        return self._asked(self._flushed(), request, ends, extended=True)
+
+    def _committing(self, request: Request) -> Request:
+        """One that ends with a Sync: outside of a block that commits what was flushed before."""
+        commits, self._uncommitted = self._uncommitted and not self._in_block, False
+        if request.changes or not commits:
+            return request
+        return replace(request, text=request.text or "end of what was flushed", changes=True)
+
+    def _follow(self, found: list[tuple[str, bool]]) -> None:
+        """Where a transaction block begins and ends; what is outside of one is committed by the next Sync."""
+        for kind, changes in found:
+            if kind in BEGINNING | ENDING:
+                self._in_block = kind in BEGINNING
+            else:
+                self._uncommitted |= changes and not self._in_block
 
     def _whole(self) -> Request:
         """What the pipeline asks for; the end of a COPY, if that came by one."""
@@ -119,7 +147,10 @@ class _Session:
         if self._copying is not None and not texts:
             done, self._copying = self._copying, None
             return Request("COPY", "end of its rows", changes=done)
-        return _request(texts)
+        texts = list(dict.fromkeys(texts))
+        found = _statements(texts)
+        self._follow(found)
+        return _request(texts, found)
 
     def _flushed(self) -> bytes:
         data = bytes(self._pipeline)
@@ -155,6 +186,8 @@ class _Session:
             self._takes_rows = kind == COPY_IN or (self._takes_rows and kind != ERROR)
             self._failed = self._failed and kind != READY
             ends, unread = self._ends(kind), self._unread() if kind == ERROR else 0
+            if kind == READY and not self._waits:
+                self._in_block = message[5:] != IDLE
             if ends:
                 yield Answered(b"".join(piece), whole=True, unread=unread)
                 piece.clear()
@@ -178,7 +211,8 @@ class _Session:
         """How many requests an error leaves behind it that the server does not do: those up to the next Sync."""
         unread = self._waits.index(None) if None in self._waits else len(self._waits)
         del self._waits[:unread]
-        self._failed = not self._waits
+        if not self._waits:
+            self._failed, self._in_block, self._uncommitted = True, False, False
         return unread
 
 
@@ -196,10 +230,12 @@ def _text(body: bytes) -> str:
     return body.rstrip(b"\0").decode("utf-8", "replace")
 
 
-def _request(texts: list[str]) -> Request:
+def _statements(texts: list[str]) -> list[tuple[str, bool]]:
+    return [statement for text in texts for statement in statements(text)]
+
+
+def _request(texts: list[str], found: list[tuple[str, bool]]) -> Request:
     """``kind`` has every kind of statement once, in their order: BEGIN+INSERT+COMMIT."""
-    texts = list(dict.fromkeys(texts))
-    found = [statement for text in texts for statement in statements(text)]
     kinds = "+".join(dict.fromkeys(kind for kind, _ in found))
     text = "; ".join(dict.fromkeys(" ".join(text.split()) for text in texts))
     return Request(kinds or "SYNC", text[:SHOWN], any(changes for _, changes in found))

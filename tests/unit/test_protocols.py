@@ -27,12 +27,13 @@ def query(text: str) -> bytes:
     return message(b"Q", text.encode() + b"\0")
 
 
+EXECUTE = message(b"E", b"\0\0\0\0\0")
+
+
 def extended(*texts: str) -> bytes:
     """Parse, Bind and Execute of each."""
     parts = (
-        message(b"P", b"\0" + text.encode() + b"\0\0\0")
-        + message(b"B", b"\0\0\0\0\0\0\0\0")
-        + message(b"E", b"\0\0\0\0\0")
+        message(b"P", b"\0" + text.encode() + b"\0\0\0") + message(b"B", b"\0\0\0\0\0\0\0\0") + EXECUTE
         for text in texts
     )
     return b"".join(parts)
@@ -153,6 +154,50 @@ def test_an_error_of_a_copy_ends_with_its_ready_for_query() -> None:
     asked(postgres, query("COPY t FROM STDIN"))
     whole(postgres, message(b"G", b"\0\0\0") + FAILED + READY)
     assert [one.kind for one in _requests(postgres, extended("INSERT INTO t VALUES (1)") + FLUSH)] == ["INSERT"]
+
+
+INSERTED, SELECTED = extended("INSERT INTO t VALUES (1)") + FLUSH, extended("SELECT 1") + FLUSH
+BEGUN, COMMITTED, ROLLED_BACK = (extended(text) + FLUSH for text in ("BEGIN", "COMMIT", "ROLLBACK"))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "kind", "commits"),
+    [
+        (INSERTED, "SYNC", True),
+        (INSERTED + SELECTED, "SYNC", True),
+        (INSERTED + extended("SELECT 1"), "SELECT", True),
+        (SELECTED, "SYNC", False),
+        (BEGUN + INSERTED, "SYNC", False),
+        (BEGUN + INSERTED + COMMITTED, "SYNC", False),
+        (BEGUN + INSERTED + ROLLED_BACK, "SYNC", False),
+        (extended("BEGIN", "INSERT INTO t VALUES (1)", "COMMIT") + FLUSH, "SYNC", False),
+        (BEGUN + INSERTED + COMMITTED + INSERTED, "SYNC", True),
+    ],
+)
+def test_a_sync_changes_something_where_it_commits_what_was_flushed(pipeline: bytes, kind: str, commits: bool) -> None:
+    """A COMMIT of a block is a request of its own."""
+    postgres = session()
+    sync = _requests(postgres, pipeline + SYNC)[-1]
+    assert (sync.kind, sync.changes) == (kind, commits)
+    whole(postgres, COMPLETE * pipeline.count(EXECUTE) + READY)
+    assert not _requests(postgres, SELECTED + SYNC)[-1].changes, "it is committed"
+
+
+@pytest.mark.parametrize(("status", "commits"), [(b"I", True), (b"T", False), (b"E", False)])
+def test_the_server_says_whether_a_block_is_open(status: bytes, commits: bool) -> None:
+    postgres = session()
+    asked(postgres, query("SAVEPOINT a"))
+    whole(postgres, COMPLETE + message(b"Z", status))
+    assert [one.changes for one in _requests(postgres, INSERTED + SYNC)] == [True, commits]
+
+
+def test_a_sync_behind_an_error_commits_nothing() -> None:
+    postgres = session()
+    _requests(postgres, INSERTED)
+    whole(postgres, COMPLETE)
+    _requests(postgres, INSERTED)
+    whole(postgres, FAILED)
+    assert [one.changes for one in _requests(postgres, INSERTED + SYNC)] == [False]
 
 
 def test_the_end_of_a_copy_is_its_request() -> None:
