@@ -123,9 +123,12 @@ class Http:
             yield Answered(data)
 
     def _reader(self) -> h11.Connection:
-        """What reads the answer to the oldest request, which decides whether it has a body."""
+        """What reads the answer to the oldest request, which decides whether it has a body. Of HTTP/1.0 that names no
+        host, which h11 does not send without."""
         request, reader = self._asked.popleft(), _connection(h11.CLIENT)
-        reader.send(h11.Request(method=request.method, target=request.target, headers=request.headers))
-        if not {name for name, _ in request.headers} & LENGTHS:
+        names = {name for name, _ in request.headers}
+        headers = [*request.headers, *([] if b"host" in names else [(b"host", b"")])]
+        reader.send(h11.Request(method=request.method, target=request.target, headers=headers))
+        if not names & LENGTHS:
             reader.send(h11.EndOfMessage())  # only then it may be one to switch
         return reader

@@ -141,7 +141,7 @@ class Proxy:
                 conversation = self._protocol.converse(self.route)
                 gone = (lambda: False) if owner is None else owner.gone  # one that was not found may live
                 Connection(client, server, conversation, stop, gone, link.pass_on).serve()
-            except ValueError as error:
+            except Exception as error:
                 self._misunderstood(error, owner)
         self._late.discard(number)
         for point in dropped:
@@ -165,10 +165,12 @@ class Proxy:
         self._told({"event": event, **point, "error": error})
         return "pass" if answer is None else Refused(answer)
 
-    def _misunderstood(self, error: ValueError, owner: Client | None) -> None:
-        """What a job sends is not of the service's protocol: then no point of it can be told."""
+    def _misunderstood(self, error: Exception, owner: Client | None) -> None:
+        """What a job sends is not of the service's protocol, or more than the protocol's reader can do: then no point
+        of it can be told, and its connection ends."""
         if owner is not None:
-            self._told({"event": "probe.error", **owner.as_fields(), "error": f"{self.service}: {error}"})
+            text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            self._told({"event": "probe.error", **owner.as_fields(), "error": f"{self.service}: {text}"})
 
     def _told(self, fields: dict[str, Any]) -> bytes | None:
         """The injector's answer; without an injector all may pass."""

@@ -375,6 +375,12 @@ def test_an_answer_of_http_that_nobody_asked_for_passes_and_so_does_http_1_0() -
     assert [(one.data, one.whole) for one in http.answered(OK + late)] == [(OK, True), (late, False)]
 
 
+def test_the_answer_to_a_request_of_http_1_0_that_names_no_host_is_read() -> None:
+    http = own()
+    assert [one.kind for one in asked(http, b"POST /rows HTTP/1.0\r\nContent-Length: 2\r\n\r\n[]")] == ["POST"]
+    assert whole(http, OK.replace(b"HTTP/1.1", b"HTTP/1.0")) == 1
+
+
 def test_any_other_protocol_is_stopped_by_chunks_and_its_service_may_speak_first() -> None:
     other = own()
     assert whole(other, b"hello") == 0

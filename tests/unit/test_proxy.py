@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import pytest
-from onceproof.faults.protocols import PROTOCOLS, Address, Answered, Conversation, Request, Sent, protocol_of
+from onceproof.faults.protocols import PROTOCOLS, Address, Answered, Conversation, Protocol, Request, Sent, protocol_of
 from onceproof.faults.rendezvous import GO_ON
 from onceproof.faults.report import Message
 from onceproof.harness.environments.base import Client
@@ -430,6 +430,31 @@ def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(service: Se
         fields = told.get(timeout=SECONDS).fields
     assert (fields["event"], fields["pid"]) == ("probe.error", 7)
     assert "cannot be 1 bytes long" in fields["error"]
+
+
+class Broken:
+    """A conversation that fails as none should."""
+
+    def sent(self, data: bytes) -> list[Sent]:
+        raise KeyError("host")
+
+    def answered(self, data: bytes) -> list[Answered]:
+        return []
+
+
+def test_a_conversation_that_fails_in_any_way_is_told_and_ends_the_connection(service: Service) -> None:
+    told = queue.Queue[Any]()
+    protocol = Protocol(lambda route: Broken())
+    with (
+        Proxy("api", protocol, [service.server.getsockname()], LOOPBACK, driver) as proxy,
+        proxy.attached(told.put, "token"),
+        socket.create_connection(proxy.addresses[0]) as client,
+    ):
+        client.settimeout(SECONDS)
+        client.sendall(b"SET a\r\n")
+        assert client.recv(1) == b""
+        fields = told.get(timeout=SECONDS).fields
+    assert (fields["event"], fields["error"]) == ("probe.error", "api: KeyError: 'host'")
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
