@@ -29,7 +29,8 @@ class Request:
 @dataclass(frozen=True)
 class Sent:
     """A piece of what a client sent, in its order. ``request``: the piece is the end of this one, which may go out now;
-    ``answered``: it gets an answer. ``reply``: what the client gets for it at once, in the service's place."""
+    ``answered``: it gets an answer that can be told. ``reply``: what the client gets for it at once, in the service's
+    place."""
 
     data: bytes
     request: Request | None = None

@@ -38,9 +38,17 @@ Stop = Callable[[Literal["before", "after"], Request], Order]
 PassOn = Callable[[socket.socket, bytes], None]
 """Sends data to one of the two sides, when and as far as it may pass; raises OSError where the connection has ended."""
 
+PassEnd = Callable[[socket.socket], None]
+"""Tells one of the two sides, when it may know, that the other one sends nothing more."""
+
+
+def end_of_sending(peer: socket.socket) -> None:
+    peer.shutdown(socket.SHUT_WR)
+
 
 class Connection:
-    """Passes on what ``client`` and ``server`` send to each other, until one of them has ended or ``stop`` says so.
+    """Passes on what ``client`` and ``server`` send to each other, until one of them has ended or ``stop`` says so. A
+    client that sends nothing more still gets its answers; where it is not known what these are, until the server ends.
 
     ``gone``: whether the client's process is dead, not only its end of the connection closed. While a request, or its
     answer, is stopped, nothing passes in either direction. A request whose process has died meanwhile is discarded; one
@@ -55,6 +63,7 @@ class Connection:
         stop: Stop,
         gone: Callable[[], bool] = lambda: True,
         pass_on: PassOn = socket.socket.sendall,
+        pass_end: PassEnd = end_of_sending,
     ) -> None:
         self._client = client
         self._server = server
@@ -62,6 +71,7 @@ class Connection:
         self._stop = stop
         self._gone = gone
         self._pass_on = pass_on
+        self._pass_end = pass_end
         self._waiting: deque[Sent] = deque()
         self._queued = 0
         self._pending: deque[Request] = deque()
@@ -69,6 +79,8 @@ class Connection:
         self._back = bytearray()
         self._open_ended = False
         self._given_up = False
+        self._unanswered = False
+        self._end_passed = False
 
     def serve(self) -> None:
         """Until the end; the sockets are the caller's to close. Raises ValueError for what is not of the protocol."""
@@ -93,7 +105,17 @@ class Connection:
             if not all(self._answered(piece) for piece in self._conversation.answered(data)):
                 return False
             self._flush(self._client, self._back)
-        return self._send() and not (self._given_up and not self._pending)
+        return self._send() and self._goes_on()
+
+    def _goes_on(self) -> bool:
+        """Whether there is something to come, though the client sends nothing more: an answer; or what the server has
+        to say until it ends, where it is not known what answers a request."""
+        if not self._given_up or self._pending:
+            return True
+        if self._unanswered and not self._end_passed:
+            self._end_passed = True
+            self._pass_end(self._server)
+        return self._unanswered
 
     def _queue(self, pieces: Iterable[Sent]) -> None:
         for piece in pieces:
@@ -119,6 +141,7 @@ class Connection:
                     return False
             if piece.request is not None and piece.answered:
                 self._pending.append(piece.request)
+            self._unanswered |= not piece.answered
             out += piece.data
         self._flush(self._server, out)
         return True
@@ -179,10 +202,12 @@ class Connection:
         return True
 
     def _end_of_answer(self) -> None:
-        """Of an answer that the connection's end ends, what has come is all of it."""
+        """Of an answer that the connection's end ends, what has come is all of it. Of any other one the client gets
+        what there is, such as why the server ends: that is no answer, and not told as one."""
         request = self._oldest
-        if self._open_ended and request is not None and self._order("after", request) != "end":
-            self._pass_on(self._client, bytes(self._answer))
+        if self._open_ended and request is not None and not self._answer_passes(request):
+            return
+        self._flush(self._client, self._back + self._answer)
 
     def _order(self, edge: Literal["before", "after"], request: Request) -> Order:
         """Nothing passes once the client's process has died, which is not told as a point either; but for what is

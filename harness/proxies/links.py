@@ -178,6 +178,14 @@ class Link:
         if kept:
             self.on_its_way(False)
 
+    def pass_end(self, receiver: socket.socket) -> None:
+        """Tell one of the two that the other one sends nothing more. Raises LinkCut where the plan ends the connection,
+        OSError where it has ended."""
+        impaired = self.links.in_force
+        for one in impaired:
+            one.linger()
+        self._through(impaired, b"", lambda _: receiver.shutdown(socket.SHUT_WR))
+
     def reset(self) -> None:
         """Both sides get a RST, once the thread that serves the connection sees that there is nothing more to read."""
         self._was_reset = True

@@ -140,7 +140,7 @@ class Proxy:
             try:
                 conversation = self._protocol.converse(self.route)
                 gone = (lambda: False) if owner is None else owner.gone  # one that was not found may live
-                Connection(client, server, conversation, stop, gone, link.pass_on).serve()
+                Connection(client, server, conversation, stop, gone, link.pass_on, link.pass_end).serve()
             except Exception as error:
                 self._misunderstood(error, owner)
         self._late.discard(number)

@@ -15,6 +15,7 @@ from onceproof.faults.capabilities import Impairment
 from onceproof.faults.protocols import PROTOCOLS, Address
 from onceproof.faults.rendezvous import GO_ON
 from onceproof.harness.environments.base import Client, EffectError
+from onceproof.harness.proxies.links import Link, Links
 from onceproof.harness.proxies.proxy import Proxy
 from onceproof.harness.proxies.services import Proxies
 from onceproof.harness.runtime.waiting import wait_for
@@ -140,6 +141,23 @@ def test_a_connection_that_is_closed_slowly_stays_open_at_the_service(wired: Wir
     assert not wired.echo.ended.wait(0.3)
     assert wired.restored()["affected"] == 1
     assert wired.echo.ended.wait(SECONDS)
+
+
+def test_the_service_learns_late_that_a_client_sends_nothing_more_where_connections_are_closed_slowly() -> None:
+    (client, theirs), (server, service) = socket.socketpair(), socket.socketpair()
+    links = Links()
+    slow = links.impair(Impairment(linger=LONG))
+    link = Link(theirs, server, links)
+    with client, theirs, server, service:
+        ending = threading.Thread(target=link.pass_end, args=(server,), daemon=True)
+        ending.start()
+        wait_for(lambda: slow.affected == 1, SECONDS, "the end to be kept")
+        service.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            service.recv(1)
+        links.restore(slow)
+        ending.join(SECONDS)
+        assert service.recv(1) == b""
 
 
 def test_a_reset_reaches_both_sides(wired: Wired) -> None:

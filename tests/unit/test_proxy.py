@@ -231,12 +231,13 @@ def test_a_request_that_a_living_client_gives_up_arrives_all_the_same(service: S
     assert not through.thread.is_alive(), "with the answer the connection ends"
 
 
-def test_an_answer_that_ends_with_its_connection_is_whole_then() -> None:
+@pytest.mark.parametrize("made_up", [b"", b"HTTP/1.1 504 Gateway Timeout\r\n\r\n"], ids=["its own", "made up"])
+def test_an_answer_that_ends_with_its_connection_is_whole_then(made_up: bytes) -> None:
     stopped: list[str] = []
 
     def stop(edge: str, request: Request) -> Order:
         stopped.append(f"{request.kind} {edge}")
-        return "pass"
+        return Refused(made_up) if made_up and edge == "after" else "pass"
 
     (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
     connection = Connection(inner, server, protocol_of("api").converse(lambda address: address), stop)
@@ -250,9 +251,34 @@ def test_an_answer_that_ends_with_its_connection_is_whole_then() -> None:
     thread.join(SECONDS)
     inner.close()
     with client, client.makefile("rb") as answer:
-        assert answer.read().endswith(b"all of it")
+        assert answer.read() == (made_up or b"HTTP/1.1 200 OK\r\n\r\nall of it")
     assert stopped == ["POST before", "POST after"]
     server.close()
+
+
+def test_what_a_server_says_at_its_end_reaches_a_client_that_waits_and_is_not_told_as_an_answer() -> None:
+    stopped: list[str] = []
+
+    def stop(edge: str, request: Request) -> Order:
+        stopped.append(f"{request.kind} {edge}")
+        return "pass"
+
+    ready, commit = postgres_message(b"Z", b"I"), postgres_message(b"Q", b"COMMIT\0")
+    ended = postgres_message(b"E", b"SFATAL\0C57P01\0\0")
+    with Silent() as service:
+        through = Through(service, stop, conversation=PROTOCOLS["postgres"].converse(lambda address: address))
+        through.client.sendall(struct.pack("!ii", 8, 196608))
+        service.receive(8)
+        service.client.sendall(ready)
+        assert through.client.recv(100) == ready
+        through.client.sendall(commit)
+        assert service.receive(len(commit)) == commit
+        service.client.sendall(ended)
+        service.client.close()
+        with through.client.makefile("rb") as answer:
+            assert answer.read() == ended
+        through.client.close()
+    assert stopped == ["COMMIT before"]
 
 
 def test_an_error_that_comes_together_with_the_end_of_a_copy_is_its_answer() -> None:
@@ -357,6 +383,25 @@ def test_what_a_client_that_nobody_knows_has_sent_arrives_though_it_has_closed_i
             client.sendall(b"metric 1\n")
         closed.set()
         assert service.got.get(timeout=SECONDS) == b"metric 1\n"
+
+
+def test_a_client_that_sends_nothing_more_still_gets_what_a_service_of_unknown_words_says() -> None:
+    with (
+        Silent() as service,
+        Proxy("api", protocol_of("api"), [service.server.getsockname()], LOOPBACK, nobody) as proxy,
+        socket.create_connection(proxy.addresses[0]) as client,
+    ):
+        client.settimeout(SECONDS)
+        client.sendall(b"LOAD 1 2")
+        client.shutdown(socket.SHUT_WR)
+        with service.client.makefile("rb") as sent:
+            assert sent.read() == b"LOAD 1 2", "and the service knows that it is all"
+        service.client.sendall(b"ok")
+        assert client.recv(100) == b"ok"
+        service.client.sendall(b"bye")
+        assert client.recv(100) == b"bye"
+        service.client.close()
+        assert client.recv(100) == b""
 
 
 def test_a_client_is_looked_for_before_its_service_is_connected_to() -> None:
