@@ -196,8 +196,10 @@ class Link:
                 peer.shutdown(socket.SHUT_RD)
 
     def _through(self, impaired: tuple[InForce, ...], data: bytes, send: Callable[[bytes], None]) -> None:
-        """What the first lets pass goes to the next one."""
+        """What the first lets pass goes to the next one. What was kept when the connection was reset is lost."""
         if not impaired:
+            if self._was_reset:
+                raise LinkCut
             send(data)
             return
         first, *others = impaired

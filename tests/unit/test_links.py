@@ -188,6 +188,23 @@ def test_what_is_stopped_when_its_connection_is_reset_does_not_arrive(wired: Wir
     assert bytes(wired.echo.got) == b""
 
 
+@pytest.mark.parametrize("kept", [Impairment(latency=LONG), Impairment(rate=1)], ids=["latency", "bandwidth"])
+@pytest.mark.parametrize("down", [True, False], ids=["down", "reset"])
+def test_what_is_kept_when_its_connection_is_reset_does_not_arrive(wired: Wired, kept: Impairment, down: bool) -> None:
+    wired.connections.impair("redis", kept, LONG, BY)
+    wired.client.sendall(b"SET a 1\r\n")
+    wait_for(lambda: wired.proxy.links.in_force[0].affected == 1, SECONDS, "the request to be kept")
+    if down:
+        wired.connections.impair("redis", Impairment(refused=True), LONG, BY)
+    else:
+        wired.connections.reset("redis")
+    wired.restored()
+    with pytest.raises(ConnectionResetError):
+        wired.client.recv(1)
+    assert wired.echo.ended.wait(SECONDS)
+    assert b"\n" not in wired.echo.got, "its end"
+
+
 def test_what_a_dead_client_had_sent_into_a_slow_network_still_arrives_before_the_trial_ends(wired: Wired) -> None:
     with wired.proxy.attached(lambda message: GO_ON, "token"):
         wired.connections.impair("redis", Impairment(latency=LONG), LONG, BY)
