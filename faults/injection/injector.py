@@ -210,6 +210,7 @@ class Injector:
             "edge",
             "op",
             "path",
+            "given_up",
         )
         shown = {name: value for name, value in fields.items() if name in kept}
         with self._lock:

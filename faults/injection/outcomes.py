@@ -33,7 +33,10 @@ def _answered(fields: Fields, point: Fields) -> str:
 
 
 def _not_answered(fields: Fields, point: Fields) -> str:
-    raise InjectionError(f"{fields.get('kind')} cannot be answered with {fields.get('error')}: it was passed on")
+    kind, error = fields.get("kind"), fields.get("error")
+    if fields.get("given_up"):
+        raise InjectionError(f"{kind} was not answered with {error}: its client had given it up, and sees none")
+    raise InjectionError(f"{kind} cannot be answered with {error}: it was passed on")
 
 
 def _place(point: Fields) -> str:

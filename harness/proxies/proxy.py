@@ -134,7 +134,7 @@ class Proxy:
                 if answer == LATE and edge == "before":
                     self._late.add(number)
                 if answer is not None and answer.startswith(ANSWER):
-                    return self._refused(answer.removeprefix(ANSWER).decode(), request, point)
+                    return self._refused(answer.removeprefix(ANSWER).decode(), request, point, client)
                 return ORDERS.get(answer, "end")
 
             try:
@@ -155,15 +155,15 @@ class Proxy:
         elif not has_ended(client):
             self._late.discard(number)
 
-    def _refused(self, error: str, request: Request, point: dict[str, Any]) -> Order:
-        """The order to answer so, where such an answer can be made up."""
-        answer = None
-        if request.refused is not None:
-            with suppress(ValueError):
-                answer = request.refused(error)
-        event = "probe.not_answered" if answer is None else "probe.answered"
-        self._told({"event": event, **point, "error": error})
-        return "pass" if answer is None else Refused(answer)
+    def _refused(self, error: str, request: Request, point: dict[str, Any], client: socket.socket) -> Order:
+        """The order to answer so, where such an answer can be made up, and there is a client to get it."""
+        answer, given_up = _refusal(request, error), has_ended(client)
+        told = {**point, "error": error}
+        if answer is None or given_up:
+            self._told({"event": "probe.not_answered", **told, "given_up": given_up})
+            return "pass"
+        self._told({"event": "probe.answered", **told})
+        return Refused(answer)
 
     def _misunderstood(self, error: Exception, owner: Client | None) -> None:
         """What a job sends is not of the service's protocol, or more than the protocol's reader can do: then no point
@@ -193,6 +193,13 @@ class Proxy:
             connections = list(self._open)
         for connection in connections:
             _end(connection)  # whose thread closes it
+
+
+def _refusal(request: Request, error: str) -> bytes | None:
+    """The made-up answer that it failed with this error, None where there can be none."""
+    with suppress(ValueError):
+        return None if request.refused is None else request.refused(error)
+    return None
 
 
 def _end(connection: socket.socket) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from onceproof.faults import parse
 from onceproof.faults.injection import Injector
-from onceproof.faults.report import Batches, Malformed, Stages, Tasks, read_message, to_point
+from onceproof.faults.report import Batches, Malformed, Message, Stages, Tasks, read_message, to_point
 
 from onceproof.plans import ActionReference, Point
 
@@ -527,6 +527,28 @@ def test_a_request_of_a_process_that_stands_still_goes_out_when_that_goes_on(jou
         assert Probe(injector).ask("batch.commit", "after", batch=1, driver="2") == b"G"
         assert asking.answer() == b"G"
     assert acts.done == [("replace", "driver"), ("resume", "driver")]
+
+
+@pytest.mark.parametrize(
+    ("given_up", "why"),
+    [
+        (True, "was not answered with OOM: its client had given it up, and sees none"),
+        (False, "cannot be answered with OOM"),
+    ],
+)
+def test_an_answer_that_no_client_gets_fails_its_fault(journal: Journal, acts: Acts, given_up: bool, why: str) -> None:
+    at = {"place": "local", "pid": 7, "driver": "m", "role": "driver", "service": "redis", "thread": "redis 1"}
+    point = {**at, "edge": "before", "kind": "SET"}
+    with serving("request:before[kind=SET] -> answer(OOM)", acts, journal) as injector:
+
+        def told(**fields: Any) -> bytes | None:
+            return injector.receive(Message(injector.token, fields))
+
+        Probe(injector).ask("sink.write", "before", batch=0, driver="m")
+        assert told(phase="request", text="SET a b", **point) == b"AOOM"
+        told(event="probe.not_answered", error="OOM", given_up=given_up, **point)
+        assert not injector.status()[0].confirmed
+        assert f"SET {why}" in str(injector.status()[0].error)
 
 
 def test_a_thread_is_kept_until_another_reports_the_point(journal: Journal, acts: Acts) -> None:

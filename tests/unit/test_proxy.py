@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 from onceproof.faults.protocols import PROTOCOLS, Address, Answered, Conversation, Protocol, Request, Sent, protocol_of
-from onceproof.faults.rendezvous import GO_ON
+from onceproof.faults.rendezvous import ANSWER, GO_ON
 from onceproof.faults.report import Message
 from onceproof.harness.environments.base import Client
 from onceproof.harness.environments.local.clients import client_of
@@ -475,6 +475,31 @@ def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(service: Se
         fields = told.get(timeout=SECONDS).fields
     assert (fields["event"], fields["pid"]) == ("probe.error", 7)
     assert "cannot be 1 bytes long" in fields["error"]
+
+
+@pytest.mark.parametrize("edge", ["before", "after"])
+def test_a_made_up_answer_that_comes_too_late_for_its_client_is_none(service: Service, edge: str) -> None:
+    """Nobody would see it: the request goes out as any other one that its client has given up."""
+    told = queue.Queue[Any]()
+    gave_up = threading.Event()
+
+    def receive(message: Message) -> bytes:
+        told.put(message.fields)
+        return ANSWER + b"OOM" if message.fields.get("edge") == edge and gave_up.wait(SECONDS) else GO_ON
+
+    def living(peer: Address, port: int) -> Client | None:
+        return Client("local", 7, "mark", "driver", lambda: False)
+
+    proxied = Proxy("redis", PROTOCOLS["redis"], [service.server.getsockname()], LOOPBACK, living)
+    with proxied as proxy, proxy.attached(receive, "token"):
+        with socket.create_connection(proxy.addresses[0]) as client:
+            client.sendall(b"SET a b\r\n")
+            while told.get(timeout=SECONDS)["edge"] != edge:
+                pass
+        gave_up.set()
+        fields = told.get(timeout=SECONDS)
+        assert (fields["event"], fields["given_up"]) == ("probe.not_answered", True)
+        assert service.got.get(timeout=SECONDS) == b"SET a b\r\n"
 
 
 class Broken:
