@@ -3,18 +3,14 @@ answered."""
 
 from __future__ import annotations
 
-import select
-import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults.protocols import Answered, Conversation, Request, Sent
-
-READ = 256 * 1024
-"""Bytes that are read at once."""
+from .peers import Peer, has_ended, readable
 
 QUEUED = 4 * 1024 * 1024
 """Bytes of a client's that wait to be sent, beyond which nothing more is read from it."""
@@ -35,15 +31,11 @@ pass."""
 Stop = Callable[[Literal["before", "after"], Request], Order]
 """Reports a request and waits."""
 
-PassOn = Callable[[socket.socket, bytes], None]
+PassOn = Callable[[Peer, bytes], None]
 """Sends data to one of the two sides, when and as far as it may pass; raises OSError where the connection has ended."""
 
-PassEnd = Callable[[socket.socket], None]
+PassEnd = Callable[[Peer], None]
 """Tells one of the two sides, when it may know, that the other one sends nothing more."""
-
-
-def end_of_sending(peer: socket.socket) -> None:
-    peer.shutdown(socket.SHUT_WR)
 
 
 class Connection:
@@ -57,13 +49,13 @@ class Connection:
 
     def __init__(
         self,
-        client: socket.socket,
-        server: socket.socket,
+        client: Peer,
+        server: Peer,
         conversation: Conversation,
         stop: Stop,
         gone: Callable[[], bool] = lambda: True,
-        pass_on: PassOn = socket.socket.sendall,
-        pass_end: PassEnd = end_of_sending,
+        pass_on: PassOn = Peer.send,
+        pass_end: PassEnd = Peer.end,
     ) -> None:
         self._client = client
         self._server = server
@@ -90,15 +82,15 @@ class Connection:
 
     def _pass_some(self) -> bool:
         full = self._queued > QUEUED
-        readable = _readable([self._server] if full or self._given_up else [self._client, self._server])
-        if self._client in readable:
-            data = self._client.recv(READ)
+        found = readable([self._server] if full or self._given_up else [self._client, self._server])
+        if self._client in found:
+            data = self._client.receive()
             self._given_up = not data
             self._queue(self._conversation.sent(data) if data else ())
             if not self._send():  # before what the service says is read: it may be the answer
                 return False
-        if self._server in readable:
-            data = self._server.recv(READ)
+        if self._server in found:
+            data = self._server.receive()
             if not data:
                 self._end_of_answer()
                 return False
@@ -156,7 +148,7 @@ class Connection:
         is answered itself."""
         return request is None or not self._pending or not (request.changes or self._pending[0].changes)
 
-    def _flush(self, receiver: socket.socket, out: bytearray) -> None:
+    def _flush(self, receiver: Peer, out: bytearray) -> None:
         if out:
             self._pass_on(receiver, bytes(out))
             out.clear()
@@ -217,20 +209,3 @@ class Connection:
 
     def _is_dead(self) -> bool:
         return has_ended(self._client) and self._gone()
-
-
-def _readable(peers: Sequence[socket.socket]) -> list[socket.socket]:
-    """Those of ``peers`` that have sent something, or have ended; waits for the first. By poll, since select knows no
-    more than 1024 files."""
-    poll = select.poll()
-    for peer in peers:
-        poll.register(peer, select.POLLIN)
-    found = {number for number, _ in poll.poll()}
-    return [peer for peer in peers if peer.fileno() in found]
-
-
-def has_ended(peer: socket.socket) -> bool:
-    """Whether the other side has closed the connection, even if there is something left to read."""
-    poll = select.poll()
-    poll.register(peer, select.POLLRDHUP)
-    return bool(poll.poll(0))

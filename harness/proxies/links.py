@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import socket
-import struct
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -12,16 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ...faults.capabilities import Impairment
+from .peers import RST_ON_CLOSE, LinkCut, Peer
 
 SLICES = 10
 """Into how many pieces a second's worth of data is cut where little passes."""
-
-RST_ON_CLOSE = struct.pack("ii", 1, 0)
-"""SO_LINGER with no time to linger: see socket(7)."""
-
-
-class LinkCut(ConnectionError):
-    """The connection ends here, by the plan."""
 
 
 @dataclass(eq=False)
@@ -145,14 +138,17 @@ class Links:
 
 @dataclass(eq=False)
 class Link:
-    """One connection: its two sockets, among ``links``. ``on_its_way``: told with True when data for the service is
+    """One connection: its two sides, among ``links``. ``on_its_way``: told with True when data for the service is
     kept, with False when it has been sent."""
 
-    client: socket.socket
-    server: socket.socket
+    client: Peer
+    server: Peer
     links: Links
     on_its_way: Callable[[bool], None] = field(default=lambda kept: None)
-    _was_reset: bool = False
+
+    @property
+    def _was_reset(self) -> bool:
+        return self.client.was_reset
 
     def __enter__(self) -> Link:
         self.links.add(self)
@@ -163,43 +159,40 @@ class Link:
         for one in () if self._was_reset else self.links.in_force:
             one.linger()
 
-    def pass_on(self, receiver: socket.socket, data: bytes) -> None:
+    def pass_on(self, receiver: Peer, data: bytes) -> None:
         """Send it to one of the two. Raises LinkCut where the plan ends the connection, OSError where it has ended."""
         if self._was_reset:
             raise LinkCut
         impaired = self.links.in_force
         if not impaired:
-            receiver.sendall(data)
+            receiver.send(data)
             return
         kept = receiver is self.server
         if kept:
             self.on_its_way(True)
-        self._through(impaired, data, receiver.sendall)
+        self._through(impaired, data, receiver.send)
         if kept:
             self.on_its_way(False)
 
-    def pass_end(self, receiver: socket.socket) -> None:
+    def pass_end(self, receiver: Peer) -> None:
         """Tell one of the two that the other one sends nothing more. Raises LinkCut where the plan ends the connection,
         OSError where it has ended."""
         impaired = self.links.in_force
         for one in impaired:
             one.linger()
-        self._through(impaired, b"", lambda _: receiver.shutdown(socket.SHUT_WR))
+        self._through(impaired, b"", lambda _: receiver.end())
 
     def reset(self) -> None:
         """Both sides get a RST, once the thread that serves the connection sees that there is nothing more to read."""
-        self._was_reset = True
         with suppress(OSError):
             for peer in (self.client, self.server):
-                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
+                peer.reset_on_close()
             for peer in (self.client, self.server):
-                peer.shutdown(socket.SHUT_RD)
+                peer.connection.shutdown(socket.SHUT_RD)
 
     def _through(self, impaired: tuple[InForce, ...], data: bytes, send: Callable[[bytes], None]) -> None:
-        """What the first lets pass goes to the next one. What was kept when the connection was reset is lost."""
+        """What the first lets pass goes to the next one."""
         if not impaired:
-            if self._was_reset:
-                raise LinkCut
             send(data)
             return
         first, *others = impaired

@@ -15,8 +15,9 @@ from ...faults.rendezvous import AGAIN, ANSWER, DROP, GO_ON, LATE, close_socket
 from ...faults.report import Message
 from ..environments.base import Client
 from ..runtime.waiting import WaitTimeout, wait_for
-from .connection import Connection, Order, Refused, has_ended
+from .connection import Connection, Order, Refused
 from .links import Link, Links
+from .peers import Peer, has_ended
 
 CONNECT_SECONDS = 10.0
 
@@ -121,7 +122,8 @@ class Proxy:
                 return  # the service itself has refused
             server.settimeout(None)
             self._keep(stack, server)
-            link = stack.enter_context(Link(client, server, self.links, partial(self._kept, number, client)))
+            sides = Peer(client), Peer(server)
+            link = stack.enter_context(Link(*sides, self.links, partial(self._kept, number, client)))
 
             def stop(edge: Literal["before", "after"], request: Request) -> Order:
                 self._late.discard(number)
@@ -140,7 +142,7 @@ class Proxy:
             try:
                 conversation = self._protocol.converse(self.route)
                 gone = (lambda: False) if owner is None else owner.gone  # one that was not found may live
-                Connection(client, server, conversation, stop, gone, link.pass_on, link.pass_end).serve()
+                Connection(*sides, conversation, stop, gone, link.pass_on, link.pass_end).serve()
             except Exception as error:
                 self._misunderstood(error, owner)
         self._late.discard(number)

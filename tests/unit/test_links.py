@@ -16,6 +16,7 @@ from onceproof.faults.protocols import PROTOCOLS, Address
 from onceproof.faults.rendezvous import GO_ON
 from onceproof.harness.environments.base import Client, EffectError
 from onceproof.harness.proxies.links import Link, Links
+from onceproof.harness.proxies.peers import LinkCut, Peer
 from onceproof.harness.proxies.proxy import Proxy
 from onceproof.harness.proxies.services import Proxies
 from onceproof.harness.runtime.waiting import wait_for
@@ -147,9 +148,9 @@ def test_the_service_learns_late_that_a_client_sends_nothing_more_where_connecti
     (client, theirs), (server, service) = socket.socketpair(), socket.socketpair()
     links = Links()
     slow = links.impair(Impairment(linger=LONG))
-    link = Link(theirs, server, links)
+    link = Link(Peer(theirs), Peer(server), links)
     with client, theirs, server, service:
-        ending = threading.Thread(target=link.pass_end, args=(server,), daemon=True)
+        ending = threading.Thread(target=link.pass_end, args=(link.server,), daemon=True)
         ending.start()
         wait_for(lambda: slow.affected == 1, SECONDS, "the end to be kept")
         service.setblocking(False)
@@ -203,6 +204,25 @@ def test_what_is_kept_when_its_connection_is_reset_does_not_arrive(wired: Wired,
         wired.client.recv(1)
     assert wired.echo.ended.wait(SECONDS)
     assert b"\n" not in wired.echo.got, "its end"
+
+
+def test_a_reset_ends_a_connection_of_which_one_side_takes_nothing() -> None:
+    (client, theirs), (server, service) = socket.socketpair(), socket.socketpair()
+    links, ended = Links(), list[type[BaseException]]()
+
+    def send(link: Link) -> None:
+        try:
+            link.pass_on(link.server, b"x" * 8_000_000)
+        except OSError as error:
+            ended.append(type(error))
+
+    with client, theirs, server, service, Link(Peer(theirs), Peer(server), links) as link:
+        sending = threading.Thread(target=send, args=(link,), daemon=True)
+        sending.start()
+        assert service.recv(1) == b"x"
+        links.reset()
+        sending.join(SECONDS)
+    assert ended == [LinkCut]
 
 
 def test_what_a_dead_client_had_sent_into_a_slow_network_still_arrives_before_the_trial_ends(wired: Wired) -> None:

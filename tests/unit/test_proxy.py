@@ -18,7 +18,8 @@ from onceproof.faults.rendezvous import ANSWER, GO_ON
 from onceproof.faults.report import Message
 from onceproof.harness.environments.base import Client
 from onceproof.harness.environments.local.clients import client_of
-from onceproof.harness.proxies.connection import Connection, Order, Refused, has_ended
+from onceproof.harness.proxies.connection import Connection, Order, Refused
+from onceproof.harness.proxies.peers import Peer, has_ended
 from onceproof.harness.proxies.proxy import Proxy
 
 SECONDS = 20.0
@@ -84,7 +85,7 @@ class Through:
 
         def serve() -> None:
             with closing(inner), closing(server):
-                Connection(inner, server, spoken, stop, gone).serve()
+                Connection(Peer(inner), Peer(server), spoken, stop, gone).serve()
 
         self.thread = threading.Thread(target=serve, daemon=True)
         self.thread.start()
@@ -182,6 +183,59 @@ def test_a_made_up_answer_comes_in_place_of_the_services_own(service: Service, e
     assert [service.got.get(timeout=SECONDS) for _ in range(len(arrives) + 1)] == [*arrives, b"SET b\r\n"]
 
 
+SIZE = 8 * 1024 * 1024
+"""More than any socket takes by itself."""
+
+
+class AllAtOnce:
+    """A conversation of one request as long as SIZE, and an answer as long; or of none where nothing is ``asked``."""
+
+    def __init__(self, asked: bool) -> None:
+        self.asked = asked
+        self.request = bytearray()
+        self.answer = 0
+
+    def sent(self, data: bytes) -> list[Sent]:
+        if not self.asked:
+            return [Sent(data)]
+        self.request += data
+        return [Sent(bytes(self.request), Request("PUT"))] if len(self.request) == SIZE else []
+
+    def answered(self, data: bytes) -> list[Answered]:
+        self.answer += len(data)
+        return [Answered(data, whole=self.asked and self.answer == SIZE)]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [True, False],
+    ids=["a service that answers before it has read all", "a client that reads once it has sent all"],
+)
+def test_neither_side_waits_for_the_other_to_take_what_it_is_sent(asked: bool) -> None:
+    (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
+    for one in (client, theirs):
+        one.settimeout(SECONDS)
+
+    def echo() -> None:
+        while data := theirs.recv(65536):
+            theirs.sendall(data)
+
+    connection = Connection(Peer(inner), Peer(server), AllAtOnce(asked), lambda edge, request: "pass")
+    threads = [threading.Thread(target=serve, daemon=True) for serve in (echo, connection.serve)]
+    for thread in threads:
+        thread.start()
+    given = os.urandom(SIZE)
+    client.sendall(given)
+    with client.makefile("rb") as answer:
+        assert answer.read(SIZE) == given
+    client.close()
+    threads[1].join(SECONDS)
+    server.close()
+    threads[0].join(SECONDS)
+    inner.close()
+    theirs.close()
+
+
 class Lines:
     """A conversation by lines, which expects as many answers as it has sent requests."""
 
@@ -240,7 +294,7 @@ def test_an_answer_that_ends_with_its_connection_is_whole_then(made_up: bytes) -
         return Refused(made_up) if made_up and edge == "after" else "pass"
 
     (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
-    connection = Connection(inner, server, protocol_of("api").converse(lambda address: address), stop)
+    connection = Connection(Peer(inner), Peer(server), protocol_of("api").converse(lambda address: address), stop)
     thread = threading.Thread(target=connection.serve, daemon=True)
     thread.start()
     client.settimeout(SECONDS)
@@ -290,7 +344,7 @@ def test_an_error_that_comes_together_with_the_end_of_a_copy_is_its_answer() -> 
     (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
     client.sendall(b"c\0\0\0\4")
     theirs.sendall(failed + ready)
-    connection = Connection(inner, server, postgres, lambda edge, request: "pass")
+    connection = Connection(Peer(inner), Peer(server), postgres, lambda edge, request: "pass")
     thread = threading.Thread(target=connection.serve, daemon=True)
     thread.start()
     for one in (client, theirs):
