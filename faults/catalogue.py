@@ -79,11 +79,19 @@ def ends_by_death(fault: Fault, number: int) -> bool:
     return any((one.name, one.target) == ("kill", action.target) for one in following)
 
 
-def restart_delay(fault: Fault, target: str | None) -> float:
-    """Seconds from a death of ``target`` by this fault to its restart, as another action of the fault sets it."""
-    amending = [(action, action_named(action.name)) for action in fault.actions if action.target == target]
-    delays = [spec.seconds(action, spec.restart_delay) for action, spec in amending if spec.restart_delay]
-    return delays[-1] if delays else 0.0
+def restart_delay(fault: Fault, number: int) -> float:
+    """Seconds from a death by this action of the fault to the restart, as an action behind it sets it for its target:
+    the last of these up to another death behind them."""
+    found: float | None = None
+    for action in fault.actions[number + 1 :]:
+        spec = action_named(action.name)
+        if action.target != fault.actions[number].target:
+            continue
+        if spec.restart_delay:
+            found = spec.seconds(action, spec.restart_delay)
+        elif found is not None and "kill" in (action.name, spec.counts_as):
+            break
+    return found or 0.0
 
 
 def has_phase(shape: SinkShape, phase: Phase) -> bool:

@@ -382,7 +382,7 @@ class Injector:
             self._over(armed, confirmed=not self._has_orders(armed))
 
     def _step(self, armed: ArmedFault, number: int, point: Mapping[str, Any], answer: Answer) -> Step:
-        delay = restart_delay(armed.fault, armed.fault.actions[number].target)
+        delay = restart_delay(armed.fault, number)
         reference, thread = ActionReference(armed.index, number), ParkedThread(self._closing, answer)
         return Step(armed, number, thread, Scene(point, thread, reference, self._actuator, delay))
 

@@ -28,7 +28,7 @@ from onceproof.faults import (
     required_steps,
     shape_of,
 )
-from onceproof.faults.catalogue import example_of, has_phase
+from onceproof.faults.catalogue import example_of, has_phase, restart_delay
 from onceproof.faults.shape import lines_of
 
 ROOT = Path(__file__).parents[2]
@@ -461,3 +461,26 @@ def test_every_plan_in_the_docs_is_valid() -> None:
     assert plans
     for plan in plans:
         assert parse(plan).faults
+
+
+@pytest.mark.parametrize(
+    ("actions", "delays"),
+    [
+        ("kill(broker) then restart(broker, after=5s)", [5]),
+        ("kill(broker)", [0]),
+        (
+            "kill(broker, which=broker1) then restart(broker, after=5s) then kill(broker, which=broker2) "
+            "then restart(broker, after=30s)",
+            [5, 30],
+        ),
+        ("kill(broker, which=broker1) then kill(broker, which=broker2) then restart(broker, after=5s)", [5, 5]),
+        ("kill(broker, which=broker1) then restart(broker, after=5s) then kill(broker, which=broker2)", [5, 0]),
+        ("kill(broker) then kill(driver) then restart(driver, after=5s)", [0, 5]),
+        ("kill(broker) then restart(broker, after=5s) then restart(broker, after=30s)", [30]),
+        ("stop(driver) then restart(driver, after=5s)", [5]),
+    ],
+)
+def test_a_death_takes_the_restart_that_is_set_behind_it(actions: str, delays: list[float]) -> None:
+    [fault] = parse(f"txn.prepare:after -> {actions}").faults
+    deaths = [number for number, action in enumerate(fault.actions) if action.name in ("kill", "stop")]
+    assert [restart_delay(fault, number) for number in deaths] == delays

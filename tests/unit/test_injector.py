@@ -51,6 +51,7 @@ class Acts:
 
     done: list[tuple[str, str]] = field(default_factory=list)
     pauses: list[tuple[str, ActionReference | None]] = field(default_factory=list)
+    delays: list[float] = field(default_factory=list)
     error: Exception | None = None
     during_kill: threading.Event | None = None
     killing: threading.Event = field(default_factory=threading.Event)
@@ -64,6 +65,7 @@ class Acts:
         if self.error:
             raise self.error
         self.done.append(("kill", target))
+        self.delays.append(restart_after)
         return f"killed {point.get('process')}"
 
     def pause(
@@ -504,6 +506,13 @@ def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journa
         assert acts.done == [("replace", "driver"), ("resume", "driver")]
         journal.wait_for("fault.confirmed", 2)
     assert "resumed" in journal.names()
+
+
+def test_what_is_killed_comes_back_after_the_time_that_the_restart_behind_it_says(journal: Journal, acts: Acts) -> None:
+    kills = (f"kill(broker, which=broker{n}) then restart(broker, after={after}s)" for n, after in ((1, 5), (2, 30)))
+    with serving(f"sink.write:after[batch=1] -> {' then '.join(kills)}", acts, journal) as injector:
+        Probe(injector).ask("sink.write", "after", batch=1)
+    assert acts.delays == [5, 30]
 
 
 def test_a_driver_that_is_killed_behind_its_pause_does_not_go_on_before(journal: Journal, acts: Acts) -> None:
