@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from onceproof.faults import parse, parse_located, resolve
 from onceproof.faults.errors import PlanError
+from onceproof.faults.protocols import Address
 from onceproof.faults.shape import SinkShape
 from onceproof.harness.environments.base import Addresses, Environment
 from onceproof.harness.errors import UsageError
@@ -53,10 +54,14 @@ def test_a_service_that_takes_no_connection_is_refused() -> None:
         check_reachable({"api": address})
 
 
+def nobody(peer: Address, port: int) -> None:
+    """Whose process a connection is: none of a job's."""
+
+
 def test_the_job_finds_it_behind_a_proxy_where_the_plan_speaks_of_requests() -> None:
     own = {"api": "127.0.0.1:8080", "other": "127.0.0.1:8081"}
     nothing = Addresses(kafka="127.0.0.1:9092")
-    there = SimpleNamespace(addresses=lambda side: nothing, own_host=lambda: "127.0.0.1", client=None)
+    there = SimpleNamespace(addresses=lambda side: nothing, own_host=lambda: "127.0.0.1", client=nobody)
     environment = cast("Environment", there)
     assert DIRECT.in_front_of_own(own) == own
     with proxies_for({"api"}, environment, own) as proxies:
