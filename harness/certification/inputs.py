@@ -44,7 +44,7 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
         "environment": env,
         "master": master,
         "brokers": str(options.brokers or "as the environment has them"),
-        "settings of Spark": "lean" if options.lean else _own_settings(options, env),
+        "settings of Spark": "lean" if options.lean else "its own",
         "readings while the job runs": "on" if request.watch else "off",
         "deadlines": _text(
             {"progress": request.deadline, "settle": request.settle_deadline, "sink": options.sink_deadline}
@@ -54,13 +54,11 @@ def inputs_of(options: EnvironmentOptions, request: Request) -> dict[str, str]:
     if env == "local":
         spark, java = spark_of(options.python), find_java()
         found |= {"spark": spark.version, "java": f"{java.version} ({java.vendor})"}
+        if not options.lean and (own := user_settings(spark.home)):
+            found["settings of Spark"] = f"its own: {_text(own)}"
     else:
         found |= {"image": options.image or "our own", "compose files": _text(list(options.compose_files))}
     return found
-
-
-def _own_settings(options: EnvironmentOptions, env: str) -> str:
-    return _text(user_settings(spark_of(options.python).home)) if env == "local" else "its own"
 
 
 def onceproof_version() -> str:

@@ -88,12 +88,12 @@ def test_what_an_environment_has_may_be_said_again(
     )
 
 
-def test_a_certificates_inputs_are_what_the_environment_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificates_inputs_are_what_the_environment_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def spark_of(python: str) -> SimpleNamespace:
         asked.append(python)
-        return SimpleNamespace(version="4.2.0")
+        return SimpleNamespace(version="4.2.0", home=tmp_path)
 
     monkeypatch.setattr("onceproof.harness.certification.inputs.spark_of", spark_of)
     request = Request("kafka_append")
