@@ -31,9 +31,7 @@ def taken_over(struck: Struck) -> bool:
 def went_on_early(struck: Struck) -> bool:
     """Whether the stopped driver went on because ``longest`` was over, with the batch in another driver's hands: that
     waited for what the stopped one held, or had not got to the point yet."""
-    end = _end(struck)
-    over = end < len(struck.journal) and _was_over(struck.journal[end])
-    return over and has_successor(struck) and struck.batch is not None and taken_over(struck)
+    return _was_over(struck) and has_successor(struck) and struck.batch is not None and taken_over(struck)
 
 
 def kept_out(struck: Struck) -> bool:
@@ -44,9 +42,9 @@ def kept_out(struck: Struck) -> bool:
     start. What kept it is not known either if the pause was given up, if a driver ended or began its query meanwhile,
     or if another fault had fired.
     """
-    end = _end(struck)
-    if not has_successor(struck) or end == len(struck.journal) or not _was_over(struck.journal[end]):
+    if not has_successor(struck) or not _was_over(struck):
         return False
+    end = _end(struck)
     before, meanwhile = struck.journal[: struck.fired_at], struck.journal[struck.fired_at : end]
     if _other_fault_fired(struck, end) or any(_ends_or_begins(event) for event in meanwhile):
         return False
@@ -65,9 +63,10 @@ def _end(struck: Struck) -> int:
     return len(struck.journal)
 
 
-def _was_over(resumed: Event) -> bool:
-    """Whether ``longest`` was over: not if a journal does not say so."""
-    return resumed.get("reached") is False and resumed.get("given_up") is False
+def _was_over(struck: Struck) -> bool:
+    """Whether the stopped driver went on because ``longest`` was over: not if a journal does not say so."""
+    resumed = struck.journal[_end(struck) :][:1]
+    return any(event.get("reached") is False and event.get("given_up") is False for event in resumed)
 
 
 def _other_fault_fired(struck: Struck, end: int) -> bool:

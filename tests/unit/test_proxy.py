@@ -516,17 +516,22 @@ def test_what_a_client_sends_last_arrives_although_it_does_not_wait_for_the_answ
         assert told.get(timeout=SECONDS)["kind"] == "SET"
 
 
-def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(service: Service) -> None:
+def error_of(name: str, protocol: Protocol, data: bytes, service: Service) -> Any:
+    """What is told of a connection that ends because of what its client has sent."""
     told = queue.Queue[Any]()
     with (
-        Proxy("postgres", PROTOCOLS["postgres"], [service.server.getsockname()], LOOPBACK, driver) as proxy,
+        Proxy(name, protocol, [service.server.getsockname()], LOOPBACK, driver) as proxy,
         proxy.attached(told.put, "token"),
         socket.create_connection(proxy.addresses[0]) as client,
     ):
         client.settimeout(SECONDS)
-        client.sendall(b"\0\0\0\1....")
+        client.sendall(data)
         assert client.recv(1) == b""
-        fields = told.get(timeout=SECONDS).fields
+        return told.get(timeout=SECONDS).fields
+
+
+def test_what_is_not_of_the_protocol_is_told_and_ends_the_connection(service: Service) -> None:
+    fields = error_of("postgres", PROTOCOLS["postgres"], b"\0\0\0\1....", service)
     assert (fields["event"], fields["pid"]) == ("probe.error", 7)
     assert "cannot be 1 bytes long" in fields["error"]
 
@@ -567,17 +572,7 @@ class Broken:
 
 
 def test_a_conversation_that_fails_in_any_way_is_told_and_ends_the_connection(service: Service) -> None:
-    told = queue.Queue[Any]()
-    protocol = Protocol(lambda route: Broken())
-    with (
-        Proxy("api", protocol, [service.server.getsockname()], LOOPBACK, driver) as proxy,
-        proxy.attached(told.put, "token"),
-        socket.create_connection(proxy.addresses[0]) as client,
-    ):
-        client.settimeout(SECONDS)
-        client.sendall(b"SET a\r\n")
-        assert client.recv(1) == b""
-        fields = told.get(timeout=SECONDS).fields
+    fields = error_of("api", Protocol(lambda route: Broken()), b"SET a\r\n", service)
     assert (fields["event"], fields["error"]) == ("probe.error", "api: KeyError: 'host'")
 
 
