@@ -11,8 +11,6 @@ the evidence. Everything here is a function of its arguments: no global state, n
 
 from .guarantees import guarantee_of, satisfies, weakest
 from .model import (
-    ACK_SCHEMA,
-    ROW_SCHEMA,
     ActionRecord,
     Anomaly,
     Event,
@@ -30,10 +28,9 @@ from .model import (
 )
 from .rows import RowError, rows_of_json, same_rows, to_table
 from .storage import JOURNAL, load, save
+from .tables import ACK_SCHEMA, INPUT_SCHEMA, ROW_SCHEMA, JobInput
 from .truth import (
-    INPUT_SCHEMA,
     ExpectationError,
-    JobInput,
     check_expectation,
     input_table,
     job_input,

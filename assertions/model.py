@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ..plans import Action, Fault, Point
 from ..requirements import Requirement, Step
-
-if TYPE_CHECKING:
-    from .truth import JobInput
-    from .workload import Workload
+from .tables import JobInput
+from .workload import Workload
 
 Event = Mapping[str, Any]
 """One line of the journal: docs/journal.md has the kinds and their fields."""
@@ -35,23 +33,6 @@ class Guarantee(StrEnum):
     AT_LEAST_ONCE = "at-least-once"
     AT_MOST_ONCE = "at-most-once"
     NONE = "none"
-
-
-ROW_SCHEMA = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("key", pa.string()),
-        ("value", pa.float64()),
-        ("event_time", pa.timestamp("us")),
-        ("payload", pa.string()),
-    ]
-)
-"""Rows of the input: event_time is UTC without a zone."""
-
-ACK_SCHEMA = pa.schema(
-    [("id", pa.int64()), ("partition", pa.int32()), ("offset", pa.int64()), ("committed", pa.bool_())]
-)
-"""Each record of the workload with the broker's acknowledged place; committed is False in an aborted transaction."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .model import ROW_SCHEMA
+from .tables import ROW_SCHEMA
 
 EPOCH = datetime(1970, 1, 1)
 

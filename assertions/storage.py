@@ -25,9 +25,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..documents import file_digest, read_document
-from .model import ACK_SCHEMA, Evidence, Glimpse, Reading
+from .model import Evidence, Glimpse, Reading
 from .rows import same_rows
 from .stored_evidence import SAME, STORED_EVIDENCE, StoredEvidence, StoredGlimpse, stored
+from .tables import ACK_SCHEMA
 from .truth import input_table, job_input, truth
 
 EVIDENCE, INPUT, TRUTH = "evidence.json", "input.parquet", "truth.parquet"

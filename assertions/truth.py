@@ -25,21 +25,16 @@ The rows that must come out have the columns of its result but for the places (`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .model import ROW_SCHEMA, Evidence, Expectation
+from .model import Evidence, Expectation
 from .places import PLACES, batch_table
 from .sql import equal, quoted, select
+from .tables import INPUT_SCHEMA, ROW_SCHEMA, WATERMARK_SCHEMA, JobInput
 from .workload import Workload, committed_rows
-
-INPUT_SCHEMA = pa.schema([*ROW_SCHEMA, ("partition", pa.int32()), ("source_offset", pa.int64()), ("batch", pa.int64())])
-
-WATERMARK_SCHEMA = pa.schema([("batch", pa.int64()), ("watermark", pa.timestamp("us"))])
 
 PROVENANCE = ("partition", "source_offset", "batch")
 
@@ -63,18 +58,6 @@ ORDER BY p.batch NULLS LAST, p.partition, p."offset"
 
 class ExpectationError(ValueError):
     """An expectation that gives no ground truth: one line naming what is wrong and the fix."""
-
-
-@dataclass(frozen=True)
-class JobInput:
-    """What a job was given: the tables ``input`` (INPUT_SCHEMA) and ``batches`` (WATERMARK_SCHEMA)."""
-
-    input: pa.Table
-    batches: pa.Table
-
-    def until(self, batch: int) -> JobInput:
-        """Of the batches up to this one, itself included."""
-        return JobInput(_until(self.input, batch), _until(self.batches, batch))
 
 
 def job_input(stored: pa.Table, watermarks: Mapping[int, int]) -> JobInput:
@@ -180,10 +163,6 @@ def right_versions_until(expectation: Expectation, given: JobInput, batch: int) 
     """What a reader may get once the batches up to ``batch`` are written, and no other."""
     until = given.until(batch)
     return _with_equals(truth(expectation, until), expectation, until)
-
-
-def _until(stored: pa.Table, batch: int) -> pa.Table:
-    return stored.filter(pc.fill_null(pc.less_equal(stored["batch"], batch), False))
 
 
 def _with_equals(truth_table: pa.Table, expectation: Expectation, given: JobInput) -> pa.Table:

@@ -46,7 +46,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from .model import ACK_SCHEMA, ROW_SCHEMA
+from .tables import ACK_SCHEMA, ROW_SCHEMA
 
 CYCLES = 2
 """Cycles of one committed and one aborted transaction in each window."""
