@@ -1,9 +1,10 @@
 """Sweeps sinks by effects alone, and by lines alone, and prints what each sweep found and after how many trials, as
 Markdown: ``make matrix-effects``.
 
-A broken sink's sweeps end at their first failed point. What a sink came to is kept in effects-and-lines.json, with the
-commit that it was measured at, and docs/effects-and-lines.md has all that is there; a directory is gone on in, as by
-``make matrix``.
+A broken sink's sweeps end at their first failed point. Those of a correct sink that has passed the whole sweep are
+parts of it, and are not done again: their points are counted in what ``make matrix`` has kept. What a sink came to is
+kept in effects-and-lines.json, with the commit that it was measured at, and docs/effects-and-lines.md has all that is
+there; a directory is gone on in, as by ``make matrix``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.wanted import Wanted
@@ -27,6 +29,7 @@ POINTS = ("effects", "lines")
 HEAD = ("sink", "swept by", "verdict", "points", "first point that fails", "found", "minutes", "commit")
 
 KEPT = Kept("effects-and-lines")
+MATRIX = Kept("matrix")
 
 
 def main() -> int:
@@ -40,8 +43,8 @@ def main() -> int:
     with ExitStack() as stack:
         sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path, broken in sinks(arguments.sinks):
-            rows = []
-            for points in POINTS:
+            rows = parts_of_the_whole(path.stem, MATRIX.load())
+            for points in POINTS if not rows else ():
                 place = arguments.directory / f"{path.stem}-{points}"
                 certificate, made_at = certified(sessions, path, place, Wanted(points=points, fail_fast=broken), commit)
                 console.print(f"{path.stem}, {points}: {certificate.summary}", highlight=False)
@@ -50,6 +53,15 @@ def main() -> int:
             KEPT.store(lines, page_of(lines))
     print(page_of(KEPT.load()))
     return 0
+
+
+def parts_of_the_whole(sink: str, matrix: Mapping[str, Any]) -> list[list[str]]:
+    """The rows of a correct sink that has passed the whole sweep, of which both are parts; none of another."""
+    line = matrix.get(sink, {})
+    if line.get("broken", True) or not line["right"] or "by_kind" not in line:
+        return []
+    found, made_at = line["by_kind"], line["commit"]
+    return [[code(sink), kind, "pass", f"{found[kind]} of {found[kind]}", "", "", "", made_at] for kind in POINTS]
 
 
 def cells(sink: str, points: str, certificate: Certificate, commit: str) -> list[str]:
@@ -70,7 +82,8 @@ def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
         "# Effects and lines",
         "What sweeps by effects alone (`--points effects`) and by lines alone (`--points lines`) come to: `make "
         "matrix-effects`. A broken sink's sweeps end at their first failed point, so that *points* says how many were "
-        "needed. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
+        "needed. Rows without *minutes* are those of a correct sink, counted in its whole sweep, of which both are "
+        "parts. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
         table(HEAD, [row for name in sorted(lines) for row in lines[name]]),
         missing(lines),
     ]

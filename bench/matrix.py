@@ -24,7 +24,7 @@ from onceproof.harness.reports._tables import code, table
 from onceproof.harness.session import EnvironmentOptions
 from rich.console import Console
 from sessions import Sessions
-from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, missing, sinks
+from sweeps import HERE, Kept, by_kind, certified, check_names, commit_of, first_failure, missing, sinks
 
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
 
@@ -92,7 +92,9 @@ def main() -> int:
 
 def keep(line: Line) -> None:
     """Put the line among those that are kept, and write the page of all of them."""
-    lines = KEPT.load() | {line.sink: {"broken": line.broken, "right": line.right, "cells": line.cells()}}
+    kinds = by_kind(line.certificate)
+    kept = {"broken": line.broken, "right": line.right, "cells": line.cells(), "by_kind": kinds, "commit": line.commit}
+    lines = KEPT.load() | {line.sink: kept}
     KEPT.store(lines, page_of(lines))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate, stored_certificate
 from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.kinds import FAMILIES
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.errors import UsageError
@@ -58,6 +59,13 @@ def first_failure(certificate: Certificate) -> tuple[str, str]:
     if failed is None:
         return "", ""
     return code(failed.plan), ", ".join(f"{kind} {count}" for kind, count in failed.anomalies.items())
+
+
+def by_kind(certificate: Certificate) -> dict[str, int]:
+    """How many of its points ``--points effects`` alone would have, and ``--points lines``."""
+    steps = [point.cell[0] for point in certificate.points]
+    starts = {"effects": tuple(f"{family.phase}:" for family in FAMILIES), "lines": "line "}
+    return {kind: sum(step.startswith(start) for step in steps) for kind, start in starts.items()}
 
 
 @dataclass(frozen=True)
