@@ -116,10 +116,10 @@ def points_traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhaseP
 def _evidence_of_attempts(plan: Plan) -> frozenset[PhasePoint]:
     """Starts and ends of tasks have to be reported where a higher attempt of one, or that it goes on, is evidence.
 
-    So it is where something is done to a thread that runs Python code: it may be that of a task.
+    So it is where something is done to a thread in Python code or in a method of a class: it may be that of a task.
     """
-    in_python = any(fault.actions[0].target is None and _in_python(fault.at) for fault in plan.faults)
-    needed = in_python or targets_of(plan) & set(SPARK_TARGETS)
+    of_a_thread = any(fault.actions[0].target is None and _any_thread(fault.at) for fault in plan.faults)
+    needed = of_a_thread or targets_of(plan) & set(SPARK_TARGETS)
     return RUNS_OF_TASKS if needed else frozenset()
 
 
@@ -127,8 +127,9 @@ def targets_of(plan: Plan) -> set[str | None]:
     return {action.target for fault in plan.faults for action in fault.actions}
 
 
-def _in_python(at: Point | Moment) -> bool:
-    return isinstance(at, Point) and phase_named(at.phase).where == "python"
+def _any_thread(at: Point | Moment) -> bool:
+    """Whether the thread that is stopped there may be one of the driver's or one of a task's."""
+    return isinstance(at, Point) and (phase_named(at.phase).where == "python" or at.phase == "jvm")
 
 
 def _tasks_of_effects(points: Iterable[Point]) -> frozenset[PhasePoint]:

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.timeout(900)
 FOUND = {
     "ledger_by_attempt": ("task.commit:after", "duplicated"),
     "commits_at_close": ("task.row:before", "lost"),
+    "ledger_in_a_task": ("task.input:before", "lost"),
     "ledger_without_batch_zero": ("sink.write:after", "duplicated"),
     "rewrites_known_batches": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
     "error_taken_for_absent": ("line *:{return connection.execute(KNOWN}", "duplicated"),

@@ -34,6 +34,7 @@ from onceproof.faults.shape import lines_of
 ROOT = Path(__file__).parents[2]
 
 BATCH = ["query.start", "batch.offsets", "sink.write", "task.run", "batch.commit"]
+ROWS_TO_PYTHON = [*BATCH[:-1], "task.input", "batch.commit"]
 COMMON = [*BATCH, "jvm"]
 PYTHON = ["line", "call", "jvm"]
 V2 = [
@@ -42,6 +43,7 @@ V2 = [
     "sink.write",
     "task.run",
     "task.open",
+    "task.input",
     "task.row",
     "task.commit",
     "task.abort",
@@ -111,6 +113,7 @@ def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
     assert edges == {
         "query.start": ("before",),
         "task.open": ("after",),
+        "task.input": ("before",),
         "task.row": ("before",),
         "txn.end": ("before",),
         "txn.prepare": ("after",),
@@ -141,8 +144,8 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
-        (SinkShape(foreach_batch=True, lines=frozenset({3})), [*BATCH, *PYTHON]),
-        (SinkShape(v2=True, lines=frozenset({3})), [*V2, "jvm"]),
+        (SinkShape(foreach_batch=True, lines=frozenset({3})), [*ROWS_TO_PYTHON, *PYTHON]),
+        (SinkShape(v2=True, lines=frozenset({3})), [*[name for name in V2 if name != "task.input"], "jvm"]),
         (SinkShape(file=True), [*BATCH[:-1], "sink.manifest", "batch.commit", "jvm"]),
         (
             SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),

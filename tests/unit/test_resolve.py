@@ -47,8 +47,8 @@ def test_a_phase_that_the_sink_cannot_have_is_refused_with_those_it_has() -> Non
     assert error.message == (
         "postgres_upsert.py has no task.commit (only for V2 sinks): its phases are query.start:before, "
         "batch.offsets:before, batch.offsets:after, sink.write:before, sink.write:after, task.run:before, "
-        "task.run:after, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N], call[FUNCTION]:before, "
-        "call[FUNCTION]:after, jvm[CLASS#METHOD]:before, jvm[CLASS#METHOD]:after"
+        "task.run:after, task.input:before, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N], "
+        "call[FUNCTION]:before, call[FUNCTION]:after, jvm[CLASS#METHOD]:before, jvm[CLASS#METHOD]:after"
     )
 
 
@@ -109,7 +109,7 @@ def test_an_executor_is_refused_on_a_local_master(action: str) -> None:
 def test_an_executor_needs_a_point_at_which_one_is_parked() -> None:
     error = refusal("sink.commit:before -> kill(executor)", PYTHON, "standalone")
     assert (
-        "sink.commit stops the driver JVM: valid: task.run, task.open, task.row, task.commit, task.abort"
+        "sink.commit stops the driver JVM: valid: task.run, task.open, task.input, task.row, task.commit, task.abort"
         in error.message
     )
     assert resolved("task.commit:before -> kill(executor)", PYTHON, "standalone")
@@ -424,6 +424,7 @@ def test_a_trace_reports_every_point_but_those_of_brokers() -> None:
         ("task.run", "before"),
         ("task.run", "after"),
         ("task.open", "after"),
+        ("task.input", "before"),
         ("task.row", "before"),
         ("task.commit", "before"),
         ("task.commit", "after"),

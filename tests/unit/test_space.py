@@ -97,6 +97,17 @@ def test_a_task_with_few_rows_is_swept_at_its_first() -> None:
     assert ("task.row:before", "last") in {(gap.step, gap.role) for gap in found.impossible}
 
 
+def test_the_task_that_hands_on_the_most_pieces_of_rows_fails_before_the_last_of_them() -> None:
+    def pieces(batch: int, partition: int, number: int) -> list[dict[str, Any]]:
+        return [point("task.input", "before", batch=batch, stage=1, partition=partition)] * number
+
+    found = space([*batch_of(0), *pieces(0, 0, 1), *batch_of(1), *pieces(1, 0, 2), *pieces(1, 1, 4), *batch_of(2)])
+    assert texts(found, "task.input") == [
+        f"task.input:before[batch={batch}, stage=1, partition={partition}]#{nth} -> fail"
+        for batch, partition, nth in ((0, 0, 1), (1, 1, 3))
+    ]
+
+
 def test_one_task_ended_and_no_other_begun_is_swept_where_a_stage_has_several_tasks() -> None:
     found = space(batch_of(1, stages=(1, 2)), roles={"middle": 1})
     assert texts(found, "one task ended") == [
