@@ -1,9 +1,13 @@
-"""The rows of a task on their way from the JVM to Python code that takes them one by one.
+"""The rows of a task on their way from the JVM to its Python code.
 
-So do the functions of ``foreachPartition`` and of other operations of an RDD, the writer of ``foreach``, and functions
-that are no pandas ones. Rows go in pieces of one and more, pickled. Where the task fails in between, as it reads from
-Kafka or fetches a shuffle, the stream just ends, and Python takes that for the end of the rows
-(``FramedSerializer.load_stream``); Arrow's streams, which others take, are refused there.
+They go in pieces: pickled ones of one row and more to a function of foreachPartition, Arrow's batches to a data
+source's ``write`` and to functions of pandas. Where the task fails in between, as it reads from Kafka or fetches a
+shuffle, the stream just ends, and Python takes that for the end of the rows (``FramedSerializer.load_stream``; a stream
+of Arrow may end behind any batch). What has been handed on is sent some kB at a time (``spark.buffer.size``), so Python
+may have less by then.
+
+A writer of foreach has its rows from another thread, of which it is not known for which task it works: there
+``task.row`` says as much.
 """
 
 from __future__ import annotations
@@ -20,22 +24,21 @@ PHASES = (
         selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY),
         where="executor",
         sinks="python",
-        meaning="a task hands the next piece of its rows, or their end, to Python code that takes them one by one (of "
-        "foreach and foreachPartition, say)",
+        meaning="a task hands the next piece of its rows, or their end, to Python code that runs in it",
         two_phase="a participant in the middle of its work",
-        source="PythonRDD.writeNextElementToStream",
+        source="BasePythonRunner$Writer.writeNextInputToStream",
         step=48,
     ),
 )
 
-_HANDS_ON = "writeNextElementToStream(scala.collection.Iterator,java.io.DataOutputStream)"
+_WRITER = "org.apache.spark.api.python.BasePythonRunner$Writer"
 
 RULES = (
     Rule(
         phase="task.input",
         edge="before",
         side="executor",
-        spot=Spot("org.apache.spark.api.python.PythonRDD$", _HANDS_ON, "ENTRY"),
+        spot=Spot(_WRITER, "writeNextInputToStream(java.io.DataOutputStream)", "ENTRY", overridden=True),
         fields=IDENTITY,
         bind=(CURRENT,),
         when=STREAMING,

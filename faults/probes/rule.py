@@ -27,12 +27,14 @@ class Spot:
     """A place in bytecode: a class (``{runtime}``, ``{checkpointing}`` and ``{sinks}`` stand for packages that moved
     between Spark versions), its method with a descriptor, and whether the rule runs at its entry or its exit. A method
     that throws has no exit. ``interface`` extends the rule to every class that implements ``class_name``, by itself or
-    by a class that it extends; a method that calls the one it overrides then runs the rule for both."""
+    by a class that it extends, ``overridden`` to every class that extends it; a method that calls the one it overrides
+    then runs the rule for both."""
 
     class_name: str
     method: str
     at: Literal["ENTRY", "EXIT"]
     interface: bool = False
+    overridden: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def point_text(phase: str, edge: str | None) -> str:
 
 def render(rule: Rule, packages: Mapping[str, str], injection: Injection) -> str:
     """The rule's text."""
-    kind = "INTERFACE ^" if rule.spot.interface else "CLASS "
+    kind = "INTERFACE ^" if rule.spot.interface else "CLASS ^" if rule.spot.overridden else "CLASS "
     bind, action = (list(rule.bind), _silent(rule)) if rule.silent else _report(rule, injection)
     return "\n".join(
         [

@@ -97,14 +97,17 @@ def test_a_task_with_few_rows_is_swept_at_its_first() -> None:
     assert ("task.row:before", "last") in {(gap.step, gap.role) for gap in found.impossible}
 
 
-def test_the_task_that_hands_on_the_most_pieces_of_rows_fails_before_the_last_of_them() -> None:
+def test_the_task_that_hands_on_the_most_pieces_of_rows_fails_before_the_last_and_behind_the_first() -> None:
     def pieces(batch: int, partition: int, number: int) -> list[dict[str, Any]]:
         return [point("task.input", "before", batch=batch, stage=1, partition=partition)] * number
 
-    found = space([*batch_of(0), *pieces(0, 0, 1), *batch_of(1), *pieces(1, 0, 2), *pieces(1, 1, 4), *batch_of(2)])
+    tasks = [*pieces(0, 0, 4), *pieces(1, 0, 2), *pieces(1, 1, 5), *pieces(2, 0, 2)]
+    found = space([*batch_of(0), *batch_of(1), *batch_of(2), *tasks])
     assert texts(found, "task.input") == [
-        f"task.input:before[batch={batch}, stage=1, partition={partition}]#{nth} -> fail"
-        for batch, partition, nth in ((0, 0, 1), (1, 1, 3))
+        "task.input:before[batch=0, stage=1, partition=0]#3 -> fail",
+        "task.input:before[batch=1, stage=1, partition=1]#4 -> fail",
+        "set spark.buffer.size = 8; set spark.sql.execution.arrow.maxRecordsPerBatch = 1; "
+        "task.input:before[batch=1, stage=1, partition=1]#2 -> fail",
     ]
 
 

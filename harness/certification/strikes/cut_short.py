@@ -1,31 +1,50 @@
-"""A task that fails while its rows are on their way to Python code, which takes the end of their stream for the end of
-the rows: what it does then with a part of them must not count."""
+"""A task that fails while its rows are on their way to its Python code, which takes the end of their stream for the end
+of the rows: what it does then with a part of them must not count."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ....faults import Fault, Plan, format_action
 from ..points import FAIL, Question, SweepPoint, selector
+from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Step, executed, reports
 from ._declaration import Strike
 
 INPUT = "task.input"
 
+ROW_BY_ROW = {"spark.buffer.size": "8", "spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
+"""A piece has one row, to begin with, and is sent at once: Arrow asks for a buffer of more than four bytes."""
+
 
 def cut_short(question: Question) -> Iterator[SweepPoint]:
-    """In the batch of each role, and in each stage that has such code: the task with the most pieces of rows fails
-    before the last one; the report behind it is that of their end."""
+    """Of each stage, the task with the most pieces of rows fails: in the batch of each role before the last piece,
+    where there are several (the report behind it is that of their end); in the middle batch with one row sent."""
     for role, batch in question.roles.items():
-        seen = executed(question.trace, batch)
         for stage, (partition, pieces) in _longest(question, batch).items():
-            step = Step(INPUT, "before", stage)
-            at = selector(step, batch, max(1, pieces - 1))
-            plan = Plan((Fault(replace(at, where={**at.where, "partition": partition}), (FAIL,)),))
-            yield SweepPoint(shown(step, seen), format_action(FAIL), role, batch, plan, "before the last of its rows")
+            if pieces > 2:
+                yield _point(question, (role, batch), (stage, partition), pieces - 1, "before the last of its rows")
+            if role == MIDDLE and pieces > 1:
+                yield _point(question, (role, batch), (stage, partition), 2, "behind the first of its rows", ROW_BY_ROW)
+
+
+def _point(
+    question: Question,
+    where: tuple[str, int],
+    task: tuple[int, int],
+    nth: int,
+    detail: str,
+    settings: Mapping[str, str] | None = None,
+) -> SweepPoint:
+    (role, batch), (stage, partition) = where, task
+    step = Step(INPUT, "before", stage)
+    at = selector(step, batch, nth)
+    plan = Plan((Fault(replace(at, where={**at.where, "partition": partition}), (FAIL,)),), settings or {})
+    here = shown(step, executed(question.trace, batch))
+    return SweepPoint(here, format_action(FAIL), role, batch, plan, detail, alone=bool(settings))
 
 
 def _longest(question: Question, batch: int) -> dict[int, tuple[int, int]]:
