@@ -3,7 +3,7 @@
 A new kind is a new file: nothing else names them.
 
 >>> [strike.order for strike in strikes()][:2]
-[10, 15]
+[10, 12]
 """
 
 from __future__ import annotations
