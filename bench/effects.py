@@ -39,11 +39,11 @@ def main() -> int:
     arguments = parser.parse_args()
     check_names(arguments.sinks)
     console = Console(stderr=True)
-    commit = commit_of(HERE, KEPT)
+    commit, matrix = commit_of(HERE, KEPT), MATRIX.load()
     with ExitStack() as stack:
         sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path, broken in sinks(arguments.sinks):
-            rows = parts_of_the_whole(path.stem, MATRIX.load())
+            rows = parts_of_the_whole(path.stem, matrix)
             for points in POINTS if not rows else ():
                 place = arguments.directory / f"{path.stem}-{points}"
                 certificate, made_at = certified(sessions, path, place, Wanted(points=points, fail_fast=broken), commit)
@@ -60,7 +60,7 @@ def parts_of_the_whole(sink: str, matrix: Mapping[str, Any]) -> list[list[str]]:
     line = matrix.get(sink, {})
     if line.get("broken", True) or not line["right"] or "by_kind" not in line:
         return []
-    found, made_at = line["by_kind"], line["commit"]
+    found, made_at = line["by_kind"], line["cells"][-1]
     return [[code(sink), kind, "pass", f"{found[kind]} of {found[kind]}", "", "", "", made_at] for kind in POINTS]
 
 

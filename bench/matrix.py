@@ -93,7 +93,7 @@ def main() -> int:
 def keep(line: Line) -> None:
     """Put the line among those that are kept, and write the page of all of them."""
     kinds = by_kind(line.certificate)
-    kept = {"broken": line.broken, "right": line.right, "cells": line.cells(), "by_kind": kinds, "commit": line.commit}
+    kept = {"broken": line.broken, "right": line.right, "cells": line.cells(), "by_kind": kinds}
     lines = KEPT.load() | {line.sink: kept}
     KEPT.store(lines, page_of(lines))
 

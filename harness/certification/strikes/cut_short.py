@@ -11,7 +11,7 @@ from ....faults import Fault, Plan, format_action
 from ..points import FAIL, Question, SweepPoint, selector
 from ..roles import MIDDLE
 from ..steps import shown
-from ..trace import Step, executed, reports
+from ..trace import Executed, Step, executed, reports
 from ._declaration import Strike
 
 INPUT = "task.input"
@@ -24,15 +24,16 @@ def cut_short(question: Question) -> Iterator[SweepPoint]:
     """Of each stage, the task with the most pieces of rows fails: in the batch of each role before the last piece,
     where there are several (the report behind it is that of their end); in the middle batch with one row sent."""
     for role, batch in question.roles.items():
+        seen = executed(question.trace, batch)
         for stage, (partition, pieces) in _longest(question, batch).items():
             if pieces > 2:
-                yield _point(question, (role, batch), (stage, partition), pieces - 1, "before the last of its rows")
+                yield _point(seen, (role, batch), (stage, partition), pieces - 1, "before the last of its rows")
             if role == MIDDLE and pieces > 1:
-                yield _point(question, (role, batch), (stage, partition), 2, "behind the first of its rows", ROW_BY_ROW)
+                yield _point(seen, (role, batch), (stage, partition), 2, "behind the first of its rows", ROW_BY_ROW)
 
 
 def _point(
-    question: Question,
+    seen: Executed,
     where: tuple[str, int],
     task: tuple[int, int],
     nth: int,
@@ -43,8 +44,7 @@ def _point(
     step = Step(INPUT, "before", stage)
     at = selector(step, batch, nth)
     plan = Plan((Fault(replace(at, where={**at.where, "partition": partition}), (FAIL,)),), settings or {})
-    here = shown(step, executed(question.trace, batch))
-    return SweepPoint(here, format_action(FAIL), role, batch, plan, detail, alone=bool(settings))
+    return SweepPoint(shown(step, seen), format_action(FAIL), role, batch, plan, detail, alone=bool(settings))
 
 
 def _longest(question: Question, batch: int) -> dict[int, tuple[int, int]]:
