@@ -54,13 +54,13 @@ BROKERS_OWN = -1
 """A number of copies that leaves it to the brokers' default.replication.factor (KIP-464)."""
 
 
-def create_topics(
-    bootstrap: str, topics: Mapping[str, int], replication: int = BROKERS_OWN, timeout: float = 30.0
-) -> None:
-    """Create topics (name -> number of partitions) and return once each partition has a leader."""
+def create_topics(bootstrap: str, topics: Mapping[str, int], copies: int | None = None, timeout: float = 30.0) -> None:
+    """Create topics (name -> number of partitions), each with so many copies (None: as the brokers make them), and
+    return once each partition has a leader."""
     admin = _admin(bootstrap)
     until = time.monotonic() + timeout
-    new = [NewTopic(name, partitions, replication) for name, partitions in topics.items()]
+    factor = BROKERS_OWN if copies is None else copies
+    new = [NewTopic(name, partitions, factor) for name, partitions in topics.items()]
     for name, future in admin.create_topics(new, request_timeout=timeout).items():
         _result(future, f"topic {name}: not created", until)
     for name, partitions in topics.items():

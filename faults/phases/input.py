@@ -13,7 +13,7 @@ A writer of foreach has its rows from another thread, of which it is not known f
 from __future__ import annotations
 
 from ..declarations import Phase
-from ..probes.rule import Rule, Spot
+from ..probes.rule import SUBCLASSES, Rule, Spot
 from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, STAGE
 from ._tasks import CURRENT, IDENTITY, STREAMING
 
@@ -38,7 +38,7 @@ RULES = (
         phase="task.input",
         edge="before",
         side="executor",
-        spot=Spot(_WRITER, "writeNextInputToStream(java.io.DataOutputStream)", "ENTRY", overridden=True),
+        spot=Spot(_WRITER, "writeNextInputToStream(java.io.DataOutputStream)", "ENTRY", of=SUBCLASSES),
         fields=IDENTITY,
         bind=(CURRENT,),
         when=STREAMING,

@@ -16,7 +16,7 @@ A rule on an interface makes Byteman look into the ancestry of every class that 
 from __future__ import annotations
 
 from ..declarations import Phase
-from ..probes.rule import Rule, Spot
+from ..probes.rule import IMPLEMENTATIONS, ITSELF, Rule, Spot
 from ._selectors import BATCH, QUERY
 from ._sweeps import DRIVER
 
@@ -82,20 +82,21 @@ _ADD = "addBatch(long,org.apache.spark.sql.Dataset)"
 _EPOCH = {"batch": "$0.epochId"}
 
 
-def _v1(class_name: str, variant: str, *, interface: bool = False) -> tuple[Rule, Rule]:
+def _v1(class_name: str, variant: str, of: str = ITSELF) -> tuple[Rule, Rule]:
     batch = {"batch": "$1"}
-    begins, ends = (Spot(class_name, _ADD, at, interface) for at in ("ENTRY", "EXIT"))
+    begins, ends = (Spot(class_name, _ADD, at, of) for at in ("ENTRY", "EXIT"))
     deeper, higher = (
         f"n:int = {change}Counter(java.lang.Thread.currentThread())" for change in ("increment", "decrement")
     )
+    unknown = of == IMPLEMENTATIONS
     return (
-        Rule("sink.write", "before", "driver", begins, batch, (deeper,), "n == 1", variant, any_sink=interface),
-        Rule("sink.write", "after", "driver", ends, batch, (higher,), "n == 0", variant, any_sink=interface),
+        Rule("sink.write", "before", "driver", begins, batch, (deeper,), "n == 1", variant, any_sink=unknown),
+        Rule("sink.write", "after", "driver", ends, batch, (higher,), "n == 0", variant, any_sink=unknown),
     )
 
 
 RULES = (
-    *_v1(_V1, "any V1 sink", interface=True),
+    *_v1(_V1, "any V1 sink", IMPLEMENTATIONS),
     *_v1("org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink", "foreachBatch"),
     *_v1("{sinks}.FileStreamSink", "files"),
     Rule("sink.write", "before", "driver", Spot(_V2, _FACTORY, "ENTRY"), _EPOCH, variant="V2"),

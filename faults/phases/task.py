@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..declarations import Parameter, Phase
-from ..probes.rule import Rule, Spot
+from ..probes.rule import IMPLEMENTATIONS, Rule, Spot
 from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, STAGE
 from ._sweeps import TASK, WORKER
 from ._tasks import CONTEXT, CURRENT, IDENTITY, STREAMING
@@ -107,7 +107,7 @@ def _depth(at: Literal["ENTRY", "EXIT"], change: str, variant: str, method: str,
         phase=None,
         edge=None,
         side="executor",
-        spot=Spot(_WRITER, method, at, interface=True),
+        spot=Spot(_WRITER, method, at, of=IMPLEMENTATIONS),
         fields={},
         when=_OWN_WRITER,
         variant=variant,
@@ -122,7 +122,7 @@ def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], depth
         phase="task.abort",
         edge=edge,
         side="executor",
-        spot=Spot(_WRITER, "abort()", at, interface=True),
+        spot=Spot(_WRITER, "abort()", at, of=IMPLEMENTATIONS),
         fields=IDENTITY,
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter($0) == {depth}",
@@ -174,7 +174,7 @@ RULES = (
         phase="task.commit",
         edge="before",
         side="executor",
-        spot=Spot(_WRITER, "commit()", "ENTRY", interface=True),
+        spot=Spot(_WRITER, "commit()", "ENTRY", of=IMPLEMENTATIONS),
         fields=IDENTITY,
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 1",
@@ -184,7 +184,7 @@ RULES = (
         phase="task.commit",
         edge="after",
         side="executor",
-        spot=Spot(_WRITER, "commit()", "EXIT", interface=True),
+        spot=Spot(_WRITER, "commit()", "EXIT", of=IMPLEMENTATIONS),
         fields=IDENTITY,
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter({_THREAD}) == 0",

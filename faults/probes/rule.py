@@ -22,19 +22,22 @@ LOST_INJECTOR = 137
 """Exit code of a JVM that halts because the injector is gone: that of a SIGKILL."""
 
 
+ITSELF, SUBCLASSES, IMPLEMENTATIONS = "CLASS ", "CLASS ^", "INTERFACE ^"
+"""How Byteman's language begins the line that names a class."""
+
+
 @dataclass(frozen=True)
 class Spot:
     """A place in bytecode: a class (``{runtime}``, ``{checkpointing}`` and ``{sinks}`` stand for packages that moved
     between Spark versions), its method with a descriptor, and whether the rule runs at its entry or its exit. A method
-    that throws has no exit. ``interface`` extends the rule to every class that implements ``class_name``, by itself or
-    by a class that it extends, ``overridden`` to every class that extends it; a method that calls the one it overrides
-    then runs the rule for both."""
+    that throws has no exit. ``of``: whether it runs in the class alone, in every class that extends it, or in every
+    class that implements it, by itself or by a class that it extends; a method that calls the one it overrides then
+    runs the rule for both."""
 
     class_name: str
     method: str
     at: Literal["ENTRY", "EXIT"]
-    interface: bool = False
-    overridden: bool = False
+    of: str = ITSELF
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,11 @@ def point_text(phase: str, edge: str | None) -> str:
 
 def render(rule: Rule, packages: Mapping[str, str], injection: Injection) -> str:
     """The rule's text."""
-    kind = "INTERFACE ^" if rule.spot.interface else "CLASS ^" if rule.spot.overridden else "CLASS "
     bind, action = (list(rule.bind), _silent(rule)) if rule.silent else _report(rule, injection)
     return "\n".join(
         [
             f"RULE {rule.name}",
-            f"{kind}{rule.spot.class_name.format(**packages)}",
+            f"{rule.spot.of}{rule.spot.class_name.format(**packages)}",
             f"METHOD {rule.spot.method}",
             f"AT {rule.spot.at}",
             *([f"BIND {(';' + chr(10) + '     ').join(bind)}"] if bind else []),

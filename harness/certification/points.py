@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults import Action, Fault, Plan, Point, Value, format_plan
+from .roles import MIDDLE
 from .trace import Event, Executed, Line, Step
 
 Profile = Literal["demo", "quick", "standard", "full"]
@@ -133,13 +134,13 @@ class Code:
 class Question:
     """What a space is computed from.
 
-    ``roles`` maps a role to its batch. ``trace`` is that of a run without faults; ``replay`` that of a run whose driver
-    was killed at batch.commit:before of each batch, empty where replays are not swept. ``refusal`` says why a plan
-    cannot be carried out here, None if it can. ``phases`` are those that the sink's kind can have (None: all),
-    ``required`` those that it must have, with their edges. ``durable``: the sink says that it survives a loss of power.
-    ``known_failures``: it is held against the library, too. ``batches`` of the workload; None where one batch is asked
-    for. ``servers``: of the sink's targets, by their services. ``reference_job``: the job takes what
-    only reference jobs have to (``--starts``, ``--min-partitions``).
+    ``roles`` maps a role to its batch; there is always a middle one. ``trace`` is that of a run without faults;
+    ``replay`` that of a run whose driver was killed at batch.commit:before of each batch, empty where replays are not
+    swept. ``refusal`` says why a plan cannot be carried out here, None if it can. ``phases`` are those that the sink's
+    kind can have (None: all), ``required`` those that it must have, with their edges. ``durable``: the sink says that
+    it survives a loss of power. ``known_failures``: it is held against the library, too. ``batches`` of the workload;
+    None where one batch is asked for. ``servers``: of the sink's targets, by their services. ``reference_job``: the job
+    takes what only reference jobs have to (``--starts``, ``--min-partitions``).
     """
 
     trace: Sequence[Event]
@@ -158,6 +159,11 @@ class Question:
 
     def can_have(self, phase: str) -> bool:
         return self.phases is None or phase in self.phases
+
+    @property
+    def middle(self) -> int:
+        """The middle batch."""
+        return self.roles[MIDDLE]
 
     @property
     def first_role(self) -> str:

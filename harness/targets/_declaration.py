@@ -13,7 +13,6 @@ from ...assertions import Open
 from ...faults.protocols import Address
 from ..environments.base import Addresses, Side
 from ..errors import ObservationError
-from ..kafka_topics import BROKERS_OWN
 
 SIDES: tuple[Side, ...] = ("harness", "job")
 
@@ -23,15 +22,15 @@ class Location:
     """Where a trial has its targets.
 
     ``name`` is unique for each trial, and safe as the name of a table or topic. ``partitions`` is the number of the
-    source's, ``copies`` that of each topic's on brokers. ``directory`` is the trial's own, under one path for
-    driver, executors and harness: what a kind makes in it has a name of its own there.
+    source's, ``copies`` that of each topic's on brokers (None: as the brokers make them). ``directory`` is the trial's
+    own, under one path for driver, executors and harness: what a kind makes in it has a name of its own there.
     """
 
     name: str
     partitions: int
     directory: Path
     addresses: Mapping[Side, Addresses]
-    copies: int = BROKERS_OWN
+    copies: int | None = None
 
     def address(self, service: str, side: Side = "harness") -> str:
         """Where a service of the environment is found from one side. Raises ObservationError if it is nowhere."""

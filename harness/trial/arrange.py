@@ -14,7 +14,7 @@ from ...assertions import Open
 from ..environments.base import Environment, Side
 from ..errors import ObservationError
 from ..jobs import Job
-from ..kafka_topics import BROKERS_OWN, create_topics, delete_topics
+from ..kafka_topics import create_topics, delete_topics
 from ..proxies.services import DIRECT, NONE, Proxies
 from ..sinks import Sink
 from ..targets import SIDES, Location, targets
@@ -67,7 +67,7 @@ def arrange(
     the user's own services, by ``proxies``. Raises ObservationError."""
     name = new_name()
     source, kafka = f"{name}_in", str(environment.addresses("harness").kafka)
-    create_topics(kafka, {source: partitions}, copies or BROKERS_OWN)
+    create_topics(kafka, {source: partitions}, copies)
     try:
         return with_targets(name, source, sink, job, partitions, environment, proxies, own_services, copies)
     except BaseException:
@@ -101,7 +101,7 @@ def with_targets(
     shared = environment.shared_directory(name)
     addresses = {side: environment.addresses(side) for side in SIDES}
     addresses["job"] = proxies.in_front_of(addresses["job"])
-    location = Location(name, partitions, shared, addresses, copies or BROKERS_OWN)
+    location = Location(name, partitions, shared, addresses, copies)
     made = Targets(location, {name: kind for name, kind in targets().items() if name in sink.services})
     own: dict[Side, Mapping[str, str]] = {"harness": own_services, "job": proxies.in_front_of_own(own_services)}
     fields = made.create()

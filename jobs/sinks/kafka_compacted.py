@@ -39,8 +39,10 @@ def prepare(target: SimpleNamespace) -> None:
     """Make the topic a table: brokers keep the last record of each key, and never elect a leader that lacks some."""
     config = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
     admin = KafkaAdminClient(bootstrap_servers=target.kafka)
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, target.topic, configs=config)])
+    answers = admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, target.topic, configs=config)])
     admin.close()
+    if (answer := answers["topic"][target.topic]) != "OK":
+        raise RuntimeError(f"{target.topic} is not compacted: {answer}")
 
 
 def transform(df: DataFrame, target: SimpleNamespace) -> DataFrame:

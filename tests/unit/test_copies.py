@@ -10,7 +10,7 @@ from onceproof.harness.certification.points import Question, Space
 from onceproof.harness.certification.scope import scope_of
 from onceproof.harness.certification.space import select, space_of
 
-ROLES = {"first": 0, "second": 1}
+ROLES = {"first": 0, "middle": 1}
 
 WANTED = (
     "request:before[service=kafka, kind=Produce, kafka_partition=2, batch=1]#1 -> "

@@ -87,7 +87,8 @@ def test_a_half_a_prepared_and_a_whole_batch_come_again_in_more_tasks() -> None:
 
 
 def test_the_first_batch_comes_again_with_the_task_ids_that_it_had() -> None:
-    assert texts(*TASKS, *ENDS, COMMIT, COMMITTED, roles={"first": 1}) == [f"batch.commit:before[batch=1] -> {MORE}"]
+    roles = {"first": 1, "middle": 2}
+    assert texts(*TASKS, *ENDS, COMMIT, COMMITTED, roles=roles) == [f"batch.commit:before[batch=1] -> {MORE}"]
 
 
 def test_a_batch_comes_again_in_fewer_tasks_where_the_one_before_had_more() -> None:

@@ -483,12 +483,13 @@ def test_a_pack_has_at_most_one_point_for_each_batch_and_what_knows_no_batch_run
 
 
 def test_where_the_first_failure_ends_a_sweep_each_kind_of_point_comes_before_more_of_the_same() -> None:
-    found = packs(space([*batch_of(0), *lines(1, (7, 3)), *batch_of(2)], roles={"a": 0, "b": 1, "c": 2}).points, 1)
+    roles = {"first": 0, "middle": 1, "last": 2}
+    found = packs(space([*batch_of(0), *lines(1, (7, 3)), *batch_of(2)], roles=roles).points, 1)
     first, others = of_each_kind(found)
     kinds = [(one.step.partition(".py")[0], one.action) for pack in first for one in pack.points]
     assert len(set(kinds)) == len(kinds)
     assert {(one.step.partition(".py")[0], one.action) for pack in others for one in pack.points} <= set(kinds)
-    assert {kind[1] for kind in kinds if kind[0].startswith("line")} == {"kill(driver)", "fail"}
+    assert {kind[1] for kind in kinds if kind[0].startswith("line")} == {"kill(driver)", "fail", "stop(driver)"}
     assert sorted(map(id, first + others)) == sorted(map(id, found))
 
 

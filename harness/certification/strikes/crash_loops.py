@@ -26,9 +26,7 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
     At both, no replay can come out of the batch by another way: nothing of it is committed as a whole. Where the batch
     is written in pieces, also behind a third of them, behind another third, and behind all.
     """
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     seen = executed(question.trace, batch)
     for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:

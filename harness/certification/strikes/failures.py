@@ -21,9 +21,7 @@ ATTEMPTS = 4
 def failures(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch: the driver dies before and after each abort; a task fails with nothing done until its last
     attempt does it all; and one fails with all done each time, until its job is given up."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     seen = executed(question.trace, batch)
     stage = seen.writing
     yield from _in_abort("task.abort", Step("task.commit", "before", stage), batch, seen)

@@ -24,8 +24,8 @@ DETAIL = "started again in place"
 def in_place(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch, the query fails behind all of it, and where the batch is half done: by a request that is
     lost on its way out, and on its way back; else by a change of a file, or at a line, that fails."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None or not question.reference_job:
+    batch = question.middle
+    if not question.reference_job:
         return
     here = Step(CRASH.phase, str(CRASH.edge))
     if here in executed(question.trace, batch).steps:

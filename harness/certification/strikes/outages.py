@@ -26,9 +26,7 @@ FULL = Action("fail", None, {"error": "ENOSPC", "times": TRIES})
 def outages(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch, each service before its first request, and behind its last one, which was carried out; and
     the disk where the first file is changed."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     for found in _by_service(steady(question, REQUESTS, batch)):
         yield _away(found[0], "before", batch)
         if found[-1].answered:

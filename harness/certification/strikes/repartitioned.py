@@ -29,8 +29,7 @@ def repartitioned(question: Question) -> Iterator[SweepPoint]:
     then have the very ids (TIDs) that the first driver's had."""
     if not question.reference_job:
         return
-    if MIDDLE in question.roles:
-        yield from _in_more_tasks(question, MIDDLE, WRITTEN)
+    yield from _in_more_tasks(question, MIDDLE, WRITTEN)
     if FIRST in question.roles:
         yield from _in_more_tasks(question, FIRST, (DONE,))
 
@@ -38,7 +37,7 @@ def repartitioned(question: Question) -> Iterator[SweepPoint]:
 def in_fewer_tasks(question: Question) -> Iterator[SweepPoint]:
     """The middle batch: before its last request, else its last change of a file, before the sink's global commit, and
     where all of it is done. The batch before it is replayed in more tasks first, so that this one has them, too."""
-    batch = question.roles.get(MIDDLE, 0)
+    batch = question.middle
     seen = executed(question.trace, batch)
     if not question.reference_job or batch == 0 or seen.writing is None:
         return

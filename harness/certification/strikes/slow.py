@@ -135,13 +135,9 @@ def in_the_next_batch(question: Question, effect: Effect, batch: int) -> Point |
 def slow_recovery(question: Question) -> Iterator[SweepPoint]:
     """In the replay of the middle batch, all that passes between the job and its services: who looks for what was
     written before, and waits for a short while only, finds nothing."""
-    batch = question.roles.get(MIDDLE)
+    batch = question.middle
     here = Step("sink.write", "before")
-    if (
-        batch is None
-        or not REQUESTS.of_batch(question.trace, batch)
-        or here not in executed(question.trace, batch).steps
-    ):
+    if not REQUESTS.of_batch(question.trace, batch) or here not in executed(question.trace, batch).steps:
         return
     slow = Fault(replace(selector(here, batch), nth=2), (SLOW,))
     plan = Plan((crash_in(batch), slow))
@@ -151,9 +147,7 @@ def slow_recovery(question: Question) -> Iterator[SweepPoint]:
 def late_recovery(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch: where a first half of it has been done, and behind all of it. What that left at the service
     may be gone by then: a transaction that was decided to be committed, a staging table, a lock."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     steps = executed(question.trace, batch).steps
     for step in (Step("sink.commit", "before"), Step(CRASH.phase, str(CRASH.edge))):
         if step in steps:

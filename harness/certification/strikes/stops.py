@@ -15,9 +15,7 @@ from ._declaration import Strike
 def stops(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch: before it is handed over, where its first task has ended, and before the global commit; and
     at the first and the last line that the driver's Python runs of it."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     seen = executed(question.trace, batch)
     for step in (Step("sink.write", "before"), Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:

@@ -28,15 +28,13 @@ Kind = tuple[str, ...]
 
 def unawaited(question: Question) -> Iterator[SweepPoint]:
     """The first change of each kind: in the middle batch, else behind the hand-over of the first one."""
-    if MIDDLE not in question.roles:
-        return
     for phase in KINDS:
         if question.can_have(phase):
             yield from _of_phase(question, phase)
 
 
 def _of_phase(question: Question, phase: str) -> Iterator[SweepPoint]:
-    middle = question.roles[MIDDLE]
+    middle = question.middle
     steady = _kinds(reports(question.trace, middle), phase)
     if again := runs_of(question.replay, middle)[:1]:
         of_first_run = [event for event in reports(question.replay, middle) if event.get("run") in again]

@@ -35,9 +35,7 @@ HANDED_OVER = Step("sink.write", "before")
 def zombies(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch: before it is handed over, before the global commit, and at lines that the driver runs. At
     these in the first one, too: what a sink keeps of a query's batches is not there yet."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     seen = executed(question.trace, batch)
     for step in (HANDED_OVER, Step("sink.commit", "before")):
         if step in seen.steps:

@@ -21,9 +21,7 @@ FOR_GOOD = ", for good"
 
 def at_effects(question: Question) -> Iterator[SweepPoint]:
     """Evenly in the middle batch; and the last one of the first batch where no line shows what the sink does."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     by_lines = bool(of_changes(question, batch))
     first = question.first_role
     for family in FAMILIES:
@@ -37,9 +35,7 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
 def for_good(question: Question) -> Iterator[SweepPoint]:
     """It never goes on: before the last request, else the last change of a file, else the last line that may change
     something. Whoever leaves a batch to the one that holds its lock then leaves it to nobody."""
-    batch = question.roles.get(MIDDLE)
-    if batch is None:
-        return
+    batch = question.middle
     lines = acting(question, batch)
     if change := last_effect(question, batch) or (lines[-1] if lines else None):
         yield paused_before(change, MIDDLE, batch, end_of(batch), FOR_GOOD, then=(KILL,))
