@@ -1,5 +1,6 @@
 """Executes the plan of a trial on what probes report."""
 
-from .injector import Injector, Stopwatch, wall_time
+from .execution import Stopwatch, wall_time
+from .injector import Injector
 
 __all__ = ["Injector", "Stopwatch", "wall_time"]

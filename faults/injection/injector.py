@@ -15,44 +15,26 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from ...plans import Action, ActionReference, Moment, Plan
-from ..capabilities import Actuator, InjectionError, Scene
-from ..catalogue import restart_delay
-from ..matching import Counter
+from ...plans import Moment, Plan
+from ..capabilities import Actuator
 from ..printing import format_point
 from ..rendezvous import GO_ON, LATE, Rendezvous
 from ..report import Batches, Message, Stages, Tasks, process_of, to_point
-from .armed import ArmedFault, Awaited, FaultStatus, Matched, arm
+from .armed import ArmedFault, FaultStatus, Matched, arm
+from .execution import Execution, Record, Stopwatch, wall_time
 from .outcomes import OUTCOMES
-from .parked import Answer, ParkedThread, Step, Stopped, stopped_at
+from .parked import Answer
 
-Record = Callable[[str, Mapping[str, Any]], None]
 Observe = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-
-LOOK_SECONDS = 0.5
-"""Between two looks at a stopwatch."""
-
-
-ARRIVAL = 2.0
-"""Seconds that whoever reported the point of an ``until`` is kept at most, until a late request has been answered."""
 
 HOLD_WAIT = 5.0
 """Seconds that a fault which is reached waits for the thread that it is to hold: tasks begin at about the same time."""
-
-
-Stopwatch = Callable[[], Callable[[], float]]
-"""Starts to count; what it returns says how many seconds that is ago, as far as they count."""
-
-
-def wall_time() -> Callable[[], float]:
-    began = time.monotonic()
-    return lambda: time.monotonic() - began
 
 
 class Injector:
@@ -78,24 +60,18 @@ class Injector:
         self.token = secrets.token_hex(16)
         self.errors: list[str] = []
         """What went wrong in the injector itself: if there is any, a trial proves nothing."""
-        self._actuator = actuator
         self._record = record
         self._observe = observe
         self._hold_wait = hold_wait
-        self._stopwatch = stopwatch
         self._armed = tuple(arm(index, fault) for index, fault in enumerate(plan.faults))
-        self._awaited: list[Awaited] = []
-        self._orders: dict[Stopped, Step] = {}
-        self._arrivals: dict[Stopped, threading.Event] = {}
-        self._begun: set[tuple[str, str | None]] = set()
         self._batches = Batches()
         self._stages = Stages()
         self._tasks = Tasks()
         self._lock = threading.RLock()
         self._closing = threading.Event()
-        self._acting = 0
+        self._execution = Execution(actuator, record, self._lock, self._closing, stopwatch)
         self._held = 0
-        self._moved = time.monotonic()
+        self._reported = time.monotonic()
         self._shared = rendezvous
         self._rendezvous = rendezvous or Rendezvous()
         self._stack = ExitStack()
@@ -137,9 +113,7 @@ class Injector:
         With a ``reason`` a fault that is still holding threads has failed by it, and does not fire any more.
         """
         with self._lock:
-            for awaited in self._awaited:
-                awaited.given_up = True
-                awaited.seen.set()
+            self._execution.give_up()
             for armed in self._armed:
                 if reason is not None and armed.held and not armed.over.is_set():
                     armed.status = replace(armed.status, error=reason)
@@ -157,11 +131,11 @@ class Injector:
     def pending(self) -> bool:
         """Whether a fault has not fired yet, a thread is held, or a paused process waits for a point."""
         with self._lock:
-            return not all(armed.status.fired for armed in self._armed) or self._held > 0 or bool(self._awaited)
+            return not all(armed.status.fired for armed in self._armed) or self._held > 0 or self._execution.awaiting
 
     def acting(self) -> bool:
         """Whether the actions of a fault are under way; waiting for the point of an ``until`` is not acting."""
-        return self._acting > 0
+        return self._execution.acting
 
     def holding(self) -> int:
         """How many threads are held by the plan."""
@@ -169,13 +143,13 @@ class Injector:
 
     def idle_seconds(self) -> float:
         """Seconds since the last report or the last action; 0 while one is under way."""
-        return 0.0 if self.acting() else time.monotonic() - self._moved
+        return 0.0 if self.acting() else time.monotonic() - max(self._reported, self._execution.moved)
 
     # -- what the rendezvous asks (Receiver) ----------------------------------------------------------------------
 
     def receive(self, message: Message) -> bytes | None:
         """The answer to a report; None once the trial has ended."""
-        self._moved = time.monotonic()
+        self._reported = time.monotonic()
         event = message.fields.get("event")
         if event is not None:
             self._note(str(event), message.fields)
@@ -213,28 +187,11 @@ class Injector:
             "given_up",
         )
         shown = {name: value for name, value in fields.items() if name in kept}
+        process = process_of(fields)
         with self._lock:
-            self._record(event, {**shown, "process": process_of(fields)})
-            stopped = stopped_at({**fields, "process": process_of(fields)})
-            ordered = self._orders.pop(stopped, None) if event in OUTCOMES else None
-        if ordered is not None:
-            self._carried_out(ordered, event, fields)
-
-    def _carried_out(self, step: Step, event: str, fields: Mapping[str, Any]) -> None:
-        """Whoever was ordered to do something says what became of it; with the last order the fault is over."""
-        try:
-            detail = OUTCOMES[event](fields, step.scene.point)
-        except InjectionError as error:
-            self._failed(step, error)
-            return
-        self._confirmed(step, detail)
-        if step.armed.status.error is None and not self._has_orders(step.armed):
-            self._over(step.armed, confirmed=True)
-
-    def _has_orders(self, armed: ArmedFault) -> bool:
-        """Whether a line has yet to raise what the fault ordered."""
-        with self._lock:
-            return any(step.armed is armed for step in self._orders.values())
+            self._record(event, {**shown, "process": process})
+        if event in OUTCOMES:
+            self._execution.outcome(event, {**fields, "process": process})
 
     # -- points ---------------------------------------------------------------------------------------------------
 
@@ -247,9 +204,7 @@ class Injector:
         with self._lock:
             self._record("point", point)
             matched = self._matching(point)
-            arrived = self._arrivals.pop(stopped_at(point), None)
-        if arrived is not None:
-            arrived.set()
+        self._execution.arrived(point)
         for waiting in matched.awaited:
             waiting.reached = True
             waiting.seen.set()
@@ -273,12 +228,11 @@ class Injector:
         fires = [armed for armed, number in counted if number == 1]
         again = [armed for armed, number in counted if 1 < number <= armed.times]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
-        awaited = [waiting for waiting in self._awaited if waiting.point.count(point) == waiting.point.nth]
-        return Matched(fires, again, holders, awaited)
+        return Matched(fires, again, holders, self._execution.awaited_at(point))
 
     def _number(self, armed: ArmedFault, point: Mapping[str, Any]) -> int:
         """1 for the report at which the fault is reached, 2 for the next one of its point; 0 for others."""
-        if armed.at is None or not armed.awaits <= self._begun:
+        if armed.at is None or not self._execution.has_begun(armed.awaits):
             return 0
         count = armed.at.count(point)
         return max(0, count - armed.at.nth + 1) if count else 0
@@ -309,7 +263,7 @@ class Injector:
         for armed in fires:
             self._fire(armed, point, answer)
         for armed in again:
-            self._repeat(armed, point, answer)
+            self._execution.repeat(armed, point, answer)
         for over in answer.kept_until:
             self._keep(over)
         on_its_way = answer.late and point.get("phase") == "request"
@@ -329,14 +283,14 @@ class Injector:
             reached = {"fault": armed.index, "text": armed.status.text, "process": process, "point": point}
             self._record("fault.reached", reached)
         if self._holds(armed):
-            self._carry_out(armed, point, answer)
+            self._execution.carry_out(armed, point, answer)
 
     def _holds(self, armed: ArmedFault) -> bool:
         """Whether one of the fault's holds has stopped a thread, or none is to; waits for it, and fails the fault if
         none comes: what the plan says would not have happened."""
         if not armed.holds:
             return True
-        with self._under_way():
+        with self._execution.under_way():
             if armed.has_held.wait(self._hold_wait):
                 return armed.status.error is None
         holds = " and ".join(f"hold({format_point(hold.selector)})" for hold in armed.holds)
@@ -347,171 +301,6 @@ class Injector:
             armed.over.set()
         return False
 
-    def _repeat(self, armed: ArmedFault, point: Mapping[str, Any], answer: Answer) -> None:
-        """Do once more what the fault does several times in a row."""
-        for number in range(len(armed.fault.actions)):
-            step = self._step(armed, number, point, answer)
-            try:
-                if step.times > 1:
-                    detail = step.spec.act(step.action, step.scene)
-                    with self._lock:
-                        self._record("fault.repeated", step.as_fields() | {"process": step.process, "detail": detail})
-            except Exception as error:
-                self._failed(step, error)
-
     def _at_moment(self, armed: ArmedFault, seconds: float) -> None:
         if not self._closing.wait(seconds):
             self._fire(armed, {}, Answer())
-
-    def _carry_out(self, armed: ArmedFault, point: Mapping[str, Any], answer: Answer, first: int = 0) -> None:
-        """Do the fault's actions in turn from number ``first`` on; one that fails ends them.
-
-        What comes after the first part of an action that lets the thread go is done by another thread.
-        """
-        with self._under_way():
-            for number in range(first, len(armed.fault.actions)):
-                step = self._step(armed, number, point, answer)
-                try:
-                    if step.lets_go:
-                        self._begin(step)
-                        return
-                    self._perform(step)
-                except Exception as error:
-                    self._failed(step, error)
-                    return
-            self._over(armed, confirmed=not self._has_orders(armed))
-
-    def _step(self, armed: ArmedFault, number: int, point: Mapping[str, Any], answer: Answer) -> Step:
-        delay = restart_delay(armed.fault, number)
-        reference, thread = ActionReference(armed.index, number), ParkedThread(self._closing, answer)
-        return Step(armed, number, thread, Scene(point, thread, reference, self._actuator, delay))
-
-    @contextmanager
-    def _under_way(self) -> Iterator[None]:
-        with self._lock:
-            self._acting += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._acting -= 1
-                self._moved = time.monotonic()
-
-    def _perform(self, step: Step) -> None:
-        """One action with its events."""
-        self._fired(step)
-        self._note_begun(step.action)
-        detail = step.spec.act(step.action, step.scene)
-        if step.thread.told_to_act:
-            with self._lock:
-                self._orders[stopped_at(step.scene.point)] = step
-        else:
-            self._confirmed(step, detail)
-
-    def _begin(self, step: Step) -> None:
-        """The first part of an action; the rest is left to a thread of its own, since the parked one goes on."""
-        awaited = Awaited(Counter(step.action.until)) if step.action.until is not None else None
-        with self._lock:
-            self._awaited += [awaited] if awaited else []
-        self._fired(step)
-        try:
-            detail = step.spec.act(step.action, step.scene)
-        except BaseException:
-            self._forget(awaited)
-            raise
-        self._note_begun(step.action)
-        under_way, over = threading.Event(), threading.Event()
-        if step.keeps_thread:
-            step.thread.answer.kept_until.append(over)
-
-        def finish() -> None:
-            try:
-                self._end(step, awaited, detail, under_way)
-            finally:
-                if step.arrives_late and awaited is not None:
-                    self._let_arrive(step, awaited, over)
-                over.set()
-
-        threading.Thread(target=finish, name=f"end of {step.action.name}", daemon=True).start()
-        if awaited is None:
-            under_way.wait()  # so that nobody takes the fault for done meanwhile
-
-    def _note_begun(self, action: Action) -> None:
-        with self._lock:
-            self._begun.add((action.name, action.target))
-
-    def _forget(self, awaited: Awaited | None) -> None:
-        if awaited is not None:
-            with self._lock:
-                self._awaited.remove(awaited)
-            awaited.acted.set()
-
-    def _end(self, step: Step, awaited: Awaited | None, detail: str, under_way: threading.Event) -> None:
-        """The second part of an action, then what follows it. With ``until`` it begins when the point is reported, by
-        any process at any time, and the thread that reported it stays parked until it is done."""
-        if awaited is not None:
-            self._wait_for(awaited, step.longest)
-        with self._under_way():
-            under_way.set()
-            try:
-                self._confirmed(step, f"{detail}; {self._ended(step, awaited)}")
-            except Exception as error:
-                self._failed(step, error)
-            finally:
-                if not step.arrives_late:
-                    self._forget(awaited)
-            if step.armed.status.error is None:
-                self._carry_out(step.armed, step.scene.point, step.thread.answer, step.number + 1)
-
-    def _let_arrive(self, step: Step, awaited: Awaited, over: threading.Event) -> None:
-        """What is late arrives before that which it was kept for: whoever asks for the same goes on once its answer has
-        come."""
-        answered = threading.Event()
-        if awaited.reached:
-            with self._lock:
-                self._arrivals[stopped_at(step.scene.point)] = answered
-            over.set()
-            answered.wait(ARRIVAL)
-        self._forget(awaited)
-
-    def _wait_for(self, awaited: Awaited, longest: float | None) -> None:
-        """Until the point is reported, or for so many seconds."""
-        if longest is None:
-            awaited.seen.wait()
-            return
-        waited = self._stopwatch()
-        while waited() < longest and not awaited.seen.wait(min(longest, LOOK_SECONDS)):
-            pass
-
-    def _ended(self, step: Step, awaited: Awaited | None) -> str:
-        assert step.spec.end is not None  # declarations.check_spec
-        detail = "it does not go on" if step.ends_by_death else step.spec.end(step.action, step.scene)
-        if awaited is not None:
-            with self._lock:
-                fields = {"fault": step.armed.index, "process": step.process, "detail": detail}
-                self._record("resumed", {**fields, "reached": awaited.reached, "given_up": awaited.given_up})
-            if awaited.given_up and step.longest is None:
-                raise InjectionError("resumed without the point that it was to wait for: that was never reported")
-        return detail
-
-    def _fired(self, step: Step) -> None:
-        with self._lock:
-            step.armed.status = replace(step.armed.status, fired=True)
-            self._record("fault.fired", step.as_fields() | {"process": step.process})
-
-    def _confirmed(self, step: Step, detail: str) -> None:
-        with self._lock:
-            self._record("fault.confirmed", step.as_fields() | {"process": step.process, "detail": detail})
-
-    def _failed(self, step: Step, error: Exception) -> None:
-        with self._lock:
-            text = str(error) or type(error).__name__
-            step.armed.status = replace(step.armed.status, error=text)
-            self._record("fault.failed", step.as_fields() | {"error": text})
-            self._over(step.armed, confirmed=False)
-
-    def _over(self, armed: ArmedFault, *, confirmed: bool) -> None:
-        """The fault is done: what it held goes on."""
-        with self._lock:
-            armed.status = replace(armed.status, confirmed=confirmed)
-        armed.over.set()
