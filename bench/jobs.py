@@ -21,10 +21,11 @@ from onceproof.harness.certification.certificate import Certificate, stored_cert
 from onceproof.harness.certification.certify import certify, default_parallelism
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.errors import UsageError
 from onceproof.harness.jobs import find_job, fits, reference_jobs, shape_with
 from onceproof.harness.reports._tables import code, table
-from onceproof.harness.session import EnvironmentOptions, Request
+from onceproof.harness.request import Request
 from onceproof.harness.sinks import find_sink, reference_sinks
 from onceproof.harness.state_stores import STATE_STORES
 from onceproof.harness.trial.document import TrialDocument

@@ -19,9 +19,9 @@ from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.errors import UsageError
 from onceproof.harness.reports._tables import code, table
-from onceproof.harness.session import EnvironmentOptions
 from rich.console import Console
 from sessions import Sessions
 from sweeps import HERE, Kept, by_kind, certified, check_names, commit_of, first_failure, missing, sinks

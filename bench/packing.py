@@ -15,7 +15,9 @@ from pathlib import Path
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.wanted import Wanted
-from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.sinks import reference_sinks
 from rich.console import Console
 from rich.table import Table

@@ -7,8 +7,10 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.releases import with_release
-from onceproof.harness.session import EnvironmentOptions, Session, with_brokers
+from onceproof.harness.request import with_brokers
+from onceproof.harness.session import Session
 
 
 class Sessions:

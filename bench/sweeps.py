@@ -17,7 +17,7 @@ from onceproof.harness.cli.lists import constants
 from onceproof.harness.errors import UsageError
 from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
 from onceproof.harness.reports._tables import code
-from onceproof.harness.session import Request
+from onceproof.harness.request import Request
 from onceproof.harness.sinks import reference_sinks
 from sessions import Sessions
 

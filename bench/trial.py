@@ -13,7 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from onceproof.harness.session import DEFAULT_MASTER, EnvironmentOptions, Request, Session
+from onceproof.harness.environment_options import DEFAULT_MASTER, EnvironmentOptions
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial.spec import TrialResult
 from rich.console import Console
 from rich.markup import escape

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, overload
 import pytest
 
 if TYPE_CHECKING:
-    from .session import EnvironmentOptions, Session
+    from .environment_options import EnvironmentOptions
+    from .session import Session
     from .trial.spec import TrialResult
 
 MARKER = "onceproof"
@@ -127,7 +128,7 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
     from .environments.base import Unavailable
     from .errors import UsageError
     from .proxies.own import own_services
-    from .session import Request
+    from .request import Request
 
     marker = request.node.get_closest_marker(MARKER)
     if marker is None:
@@ -155,9 +156,9 @@ def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, oncepro
 
 def _environment(config: pytest.Config) -> EnvironmentOptions:
     """The environment that the options of the test run choose."""
+    from .environment_options import EnvironmentOptions, attached
     from .errors import UsageError
     from .run_directories import RUNS
-    from .session import EnvironmentOptions, attached
 
     options = {name: config.getoption(f"--onceproof-{name}") for name in ("env", "master", "attach")}
     given = {name: value for name, value in options.items() if value}

@@ -19,8 +19,8 @@ from filelock import FileLock
 from packaging.specifiers import SpecifierSet
 
 from .artifacts import Artifacts
+from .environment_options import EnvironmentOptions
 from .errors import SinkError, Unavailable
-from .session import EnvironmentOptions
 from .setup_steps import setup
 from .sinks import check_release, release_wanted, shape
 from .spark import spark_of

@@ -12,7 +12,8 @@ import pytest
 from command import Command, InProcess
 from hypothesis import HealthCheck, settings
 from onceproof.assertions import Guarantee
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial.spec import TrialResult
 from trials import SMALL
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from ...assertions import LARGE_BATCH, Workload
 from ..errors import UsageError
 from ..jobs import find_job
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..state_stores import STATE_STORES, StateStoreName
 from .progress import Batch, batches
 

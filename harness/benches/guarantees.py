@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...assertions import LARGE_BATCH, Workload
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..sinks import find_sink, literals
 from .progress import Batch, batches
 

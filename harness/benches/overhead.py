@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from ...assertions import Workload
 from ..errors import UsageError
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..trial.spec import TrialResult
 from .progress import measured_batches
 from .trials import passed

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..trial.spec import TrialResult
 from .trials import passed
 

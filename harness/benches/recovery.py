@@ -15,7 +15,8 @@ from typing import NamedTuple
 from ...assertions import Workload
 from ..errors import UsageError
 from ..jobs import find_job
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..state_stores import STATE_STORES, StateStoreName
 from ..trial.recovery import PARTS, Recovery, recoveries_in
 from .trials import passed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..trial.spec import TrialResult
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..determinism import Determinism
 from ..errors import Unavailable, UsageError
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..sinks import find_sink
 from ..triggers import check_sweep
 from .beside import Beside

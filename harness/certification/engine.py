@@ -11,7 +11,8 @@ from pathlib import Path
 from ...assertions import Outcome
 from ...faults import format_plan
 from ..errors import SinkError, Unavailable, one_line
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..trial.spec import TrialResult
 from .attribution import attribute
 from .packing import Pack

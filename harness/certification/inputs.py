@@ -10,10 +10,11 @@ from pathlib import Path
 
 from ... import assertions, documents, faults, harness
 from ...faults import modules_used
+from ..environment_options import EnvironmentOptions, where
 from ..environments.driver_start import user_settings
 from ..java import find_java
 from ..jobs import find_job
-from ..session import EnvironmentOptions, Request, where
+from ..request import Request
 from ..sinks import find_sink, jars_next_to, shape
 from ..spark import spark_of
 

@@ -10,8 +10,10 @@ from ...faults import SERVERS, phases_of, required_steps
 from ...faults.acts import acts_at
 from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
+from ..environment_options import EnvironmentOptions
 from ..jobs import find_job, reference_jobs, shape_with
-from ..session import EnvironmentOptions, Request, Session, refusal
+from ..request import Request, refusal
+from ..session import Session
 from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
 from .repeats import crashes

@@ -10,7 +10,8 @@ from ...faults import Plan, format_plan
 from ..determinism import Determinism, compared
 from ..errors import SinkError
 from ..jobs import REFERENCE, find_job
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..sinks import JOBS
 from ..trial.trial import KEPT
 from .points import crash_in

@@ -8,8 +8,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from ...documents import DocumentError, read_document, write_document
+from ..environment_options import EnvironmentOptions
 from ..errors import UsageError
-from ..session import EnvironmentOptions, Request
+from ..request import Request
 from .wanted import Wanted
 
 SETTINGS = "settings.json"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...assertions import JOURNAL
-from ..session import Request, Session
+from ..request import Request
+from ..session import Session
 from ..trial.document import TrialDocument
 from ..trial.record import read_trial
 from .results import SEVERAL, Judged, PointResult

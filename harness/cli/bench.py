@@ -15,9 +15,10 @@ from ..benches import overhead as overheads
 from ..benches import recovery as recoveries
 from ..benches.plot import check_plot, stacked
 from ..console.printing import say
+from ..environment_options import EnvironmentOptions
 from ..errors import HELD, UsageError
 from ..reports._tables import code, document, table
-from ..session import EnvironmentOptions, Session
+from ..session import Session
 from ..sinks import find_sink
 from ..state_stores import STATE_STORES, StateStoreName
 from ..trial.recovery import PARTS

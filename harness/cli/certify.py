@@ -18,11 +18,12 @@ from ..certification.space import check_points
 from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
+from ..environment_options import check_environment
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_fit, check_job, find_job, shape_with
 from ..releases import with_release
+from ..request import with_brokers
 from ..run_directories import new_run_directory
-from ..session import check_environment, with_brokers
 from ..sinks import find_sink
 from ..triggers import check_sweep
 from .options import (

@@ -19,9 +19,11 @@ from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.side_by_side import side_by_side
 from ..console.sweep import SweepReport
+from ..environment_options import EnvironmentOptions
 from ..errors import BROKE, HELD, INCONCLUSIVE
+from ..request import Request
 from ..run_directories import RUNS, new_run_directory
-from ..session import EnvironmentOptions, Request, Session
+from ..session import Session
 from .options import COUNT, EnvName, Json
 from .sessions import opened
 

@@ -14,11 +14,11 @@ from rich.table import Table
 
 from ..console.printing import Terminal, say
 from ..doctor import diagnose
+from ..environment_options import EnvironmentOptions, options_of
 from ..environments import holder
 from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
 from ..probe_check import check_probes
-from ..session import EnvironmentOptions, options_of
 from ..setup_steps import setup as run_setup
 from .options import ABOVE_ZERO, EnvName, Json, StartArguments
 

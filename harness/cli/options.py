@@ -14,10 +14,11 @@ from cyclopts.validators import Number
 
 from ...assertions import ClaimName, Guarantee, Workload
 from ...faults.settings import NUMBERS
+from ..environment_options import EnvironmentOptions, attached
 from ..errors import UsageError
 from ..proxies.own import check_reachable, own_services
+from ..request import Request, check_properties, check_size
 from ..run_directories import RUNS
-from ..session import EnvironmentOptions, Request, attached, check_properties, check_size
 from ..state_stores import STATE_STORES, StateStoreName
 from ..triggers import check_trigger
 

@@ -10,9 +10,10 @@ from cyclopts import App, Parameter
 
 from ...faults import PlanError, format_plan, is_empty, parse
 from ..console.printing import say
+from ..environment_options import EnvironmentOptions, check_environment
 from ..errors import HELD, UsageError
 from ..jobs import find_job
-from ..session import EnvironmentOptions, Request, as_set, check_environment, resolve_plan, with_brokers
+from ..request import Request, as_set, resolve_plan, with_brokers
 from ..sinks import find_sink
 from .options import EnvName, Json, Text
 from .run import plan_text

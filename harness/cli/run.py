@@ -16,10 +16,12 @@ from ...faults import NoSuchFailure, is_empty, known_failure
 from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
+from ..environment_options import check_environment
 from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
 from ..jobs import check_fit, check_job, find_job
 from ..releases import with_release
-from ..session import Request, Session, as_set, check_environment, resolve_plan, with_brokers
+from ..request import Request, as_set, resolve_plan, with_brokers
+from ..session import Session
 from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..console.printing import say
+from ..environment_options import EnvironmentOptions
 from ..errors import one_line
-from ..session import EnvironmentOptions, Session
+from ..session import Session
 from .signals import as_interrupt
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import docker
 import pytest
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.environments.docker.environment import DockerEnvironment
-from onceproof.harness.session import EnvironmentOptions, Session
+from onceproof.harness.session import Session
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ import pytest
 from onceproof.assertions import Guarantee, Workload
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.wanted import Wanted
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from trials import PROTOCOL
 
 WORKLOAD = Workload(batches=4, rows=96)

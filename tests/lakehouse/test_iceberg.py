@@ -10,8 +10,10 @@ import pytest
 from onceproof.assertions import Workload
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.releases import with_release
-from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.sinks import find_sink
 
 SINK = find_sink("iceberg_streaming")

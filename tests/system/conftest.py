@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.environments.base import Environment
-from onceproof.harness.session import EnvironmentOptions, Session
+from onceproof.harness.session import Session
 
 
 @pytest.fixture(scope="session")

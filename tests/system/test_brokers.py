@@ -11,12 +11,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 from onceproof.faults.capabilities import Which
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.environments.base import Addresses, EffectError, Environment
 from onceproof.harness.environments.local import LocalOptions, open_local
 from onceproof.harness.errors import ObservationError, UsageError
 from onceproof.harness.kafka_settings import set_brokers
 from onceproof.harness.kafka_topics import create_topics, partition_leader
-from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
+from onceproof.harness.request import Request, with_brokers
+from onceproof.harness.session import Session
 from onceproof.harness.trial.brokers import Brokers
 from trials import described, landed, long
 

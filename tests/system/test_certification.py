@@ -16,8 +16,9 @@ from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.certification.results import RESULTS
 from onceproof.harness.certification.wanted import Wanted
+from onceproof.harness.request import Request
 from onceproof.harness.runtime.waiting import NotYet, wait_for
-from onceproof.harness.session import Request, Session
+from onceproof.harness.session import Session
 from trials import line_of, long
 
 pytestmark = pytest.mark.timeout(900)

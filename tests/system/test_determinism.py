@@ -8,7 +8,8 @@ import pytest
 from onceproof.harness.certification.repeats import determinism_of
 from onceproof.harness.cli.run import looked_into
 from onceproof.harness.jobs import find_job
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from trials import SMALL, described
 
 NAMED = 'main(lambda rows: rows.withColumn("event", expr("uuid()")).withColumn("dice", rand()))'

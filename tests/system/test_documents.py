@@ -16,7 +16,8 @@ from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
 from onceproof.harness.certification.traced import REFERENCE, failed_replay
 from onceproof.harness.certification.wanted import Wanted
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial.record import TRIAL, trial_as_json
 from onceproof.harness.trial.spec import TrialResult
 from trials import described, long

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from onceproof.assertions import Outcome
 from onceproof.faults import Plan, SinkShape, action_named, format_plan
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.jobs import find_job, shape_with
-from onceproof.harness.session import EnvironmentOptions, Session, refusal
+from onceproof.harness.request import refusal
+from onceproof.harness.session import Session
 from onceproof.harness.sinks import find_sink
 from plans import likely_plans
 from trials import SMALL, Run

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from onceproof.assertions import Guarantee, Outcome
-from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial.spec import TrialResult
 
 Run = Callable[[str, str], TrialResult]

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from onceproof.assertions import Guarantee
 from onceproof.faults import KnownFailure, known_failures
-from onceproof.harness.session import EnvironmentOptions, Request, Session, with_brokers
+from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.request import Request, with_brokers
+from onceproof.harness.session import Session
 from onceproof.harness.trial.spec import TrialResult
 from trials import SMALL, Run, described, landed
 

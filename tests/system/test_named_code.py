@@ -8,7 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 from onceproof.assertions import Workload
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial import act
 from onceproof.harness.trial.spec import TrialResult
 

@@ -12,7 +12,8 @@ import pytest
 import redis
 from http_store import HTTP_SINK, Store
 from onceproof.assertions import Workload
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial import act
 from onceproof.harness.trial.spec import TrialResult
 from trials import described, landed, long

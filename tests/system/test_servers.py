@@ -6,7 +6,8 @@ import psycopg
 import pytest
 from onceproof.assertions import Workload
 from onceproof.harness.environments.base import Environment
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.trial.spec import TrialResult
 from trials import described, landed, long
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from onceproof.assertions import Outcome
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.sinks import find_sink
 
 TIMEOUT = "TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000"

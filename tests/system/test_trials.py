@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.wanted import Wanted
-from onceproof.harness.session import EnvironmentOptions, Request, Session
+from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 from onceproof.harness.sinks import find_sink
 from trials import (
     EVERY_SINK,

@@ -9,13 +9,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from onceproof.harness import pytest_plugin, session
+from onceproof.harness import environment_options, pytest_plugin
 from onceproof.harness.certification.inputs import inputs_of
 from onceproof.harness.cli import execute, run, sessions
+from onceproof.harness.environment_options import EnvironmentOptions, attached
 from onceproof.harness.environments import holder
 from onceproof.harness.environments.holder import NamedEnvironment
 from onceproof.harness.errors import UNAVAILABLE, USAGE
-from onceproof.harness.session import EnvironmentOptions, Request, Session, attached
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 
 LOCAL = NamedEnvironment("dev", "local", "1:1", "standalone", 2, False, "2026-01-01T00:00", python="/usr/bin/python3")
 DOCKER = NamedEnvironment("box", "docker", "1:1", "standalone", 3, True, "2026-01-01T00:00", image="my-spark:4.1")
@@ -23,7 +25,7 @@ DOCKER = NamedEnvironment("box", "docker", "1:1", "standalone", 3, True, "2026-0
 
 @pytest.fixture(autouse=True)
 def _up(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (session, holder):
+    for module in (environment_options, holder):
         monkeypatch.setattr(module, "environments", lambda: [LOCAL, DOCKER])
 
 
@@ -108,7 +110,7 @@ def test_a_certificates_inputs_are_what_the_environment_has(tmp_path: Path, monk
 
 def test_an_override_file_is_the_same_by_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "limits.yml"
-    monkeypatch.setattr(session, "environments", lambda: [replace(DOCKER, compose_files=[str(file)])])
+    monkeypatch.setattr(environment_options, "environments", lambda: [replace(DOCKER, compose_files=[str(file)])])
     monkeypatch.chdir(tmp_path)
     options = EnvironmentOptions(attach="box", compose_files=("limits.yml",))
     assert attached(options, {"compose_files"}).compose_files == (str(file),)

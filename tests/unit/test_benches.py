@@ -16,7 +16,7 @@ from onceproof.harness.benches.progress import PROGRESS, Batch, read_events
 from onceproof.harness.benches.recovery import BATCHES, KEYS_OF_A_ROW, MOST_KEYS, Case, Measured, fits, workload_of
 from onceproof.harness.cli import execute
 from onceproof.harness.errors import USAGE
-from onceproof.harness.session import MOST_RECORDS
+from onceproof.harness.request import MOST_RECORDS
 from onceproof.harness.trial.recovery import Recovery
 
 

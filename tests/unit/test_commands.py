@@ -11,9 +11,10 @@ import pytest
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli import certify, demo, execute, run, sessions
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.errors import BROKE, UNAVAILABLE
-from onceproof.harness.session import EnvironmentOptions, Request
+from onceproof.harness.request import Request
 from onceproof.harness.trial.spec import TrialResult
 from paper_trial import everything_and, fault, ids_of, killed_in_batch_1, verdict
 from test_reports import certificate

@@ -15,7 +15,8 @@ from onceproof.harness.certification.points import SweepPoint
 from onceproof.harness.certification.results import PointResult, Store
 from onceproof.harness.certification.trace import Line
 from onceproof.harness.errors import SinkError, Unavailable
-from onceproof.harness.session import Request, Session
+from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 
 PLAN = "line[s.py:7][batch=1]#1 -> kill(driver)"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from onceproof.harness.certification.inputs import inputs_of
-from onceproof.harness.session import EnvironmentOptions, Request
+from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.request import Request
 
 
 def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

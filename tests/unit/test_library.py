@@ -10,8 +10,9 @@ from onceproof.faults import KnownFailure, NoSuchFailure, format_plan, known_fai
 from onceproof.harness.certification.points import Question, Space
 from onceproof.harness.certification.space import names_plans, select, space_of
 from onceproof.harness.cli import execute
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.jobs import find_job
-from onceproof.harness.session import EnvironmentOptions, resolve_plan, with_brokers
+from onceproof.harness.request import resolve_plan, with_brokers
 from onceproof.harness.sinks import find_sink
 
 from onceproof.documents import DocumentError

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from onceproof.harness import releases
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.errors import SinkError, Unavailable
 from onceproof.harness.releases import with_release
-from onceproof.harness.session import EnvironmentOptions
 from onceproof.harness.sinks import check_release, literals, release_wanted, run_by_one_release
 from onceproof.harness.spark import spark_of
 

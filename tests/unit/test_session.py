@@ -13,8 +13,10 @@ import pytest
 from onceproof.assertions import Guarantee, Workload
 from onceproof.faults import Plan
 from onceproof.harness import session as module
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.errors import SinkError, UsageError
-from onceproof.harness.session import EnvironmentOptions, Request, Session, as_set
+from onceproof.harness.request import Request, as_set
+from onceproof.harness.session import Session
 from onceproof.harness.sinks import Sink, shape
 
 SINK = "postgres_upsert"

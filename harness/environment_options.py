@@ -1,0 +1,150 @@
+"""Which environment is asked for, and what can be said of it before it is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .environments.base import Environment
+from .environments.docker.options import BROKERS, DockerOptions
+from .environments.holder import attach, check_up, environments
+from .environments.local import LocalOptions, open_local
+from .errors import UsageError
+from .run_directories import RUNS
+from .spark import spark_of
+from .watched_files import no_files
+
+DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
+DEFAULT_BROKERS = {"local": 1, "docker": BROKERS}
+
+SETTLED = {
+    "env": "--env",
+    "master": "--master",
+    "brokers": "--brokers",
+    "python": "--python",
+    "lean": "--own-settings",
+    "image": "--image",
+    "compose_files": "--compose-file",
+}
+"""What an environment that is up has settled: fields of EnvironmentOptions (and of NamedEnvironment), and the options
+that choose them."""
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """Which environment to have, and where to keep the runs.
+
+    ``master`` None is ``local[2,4]`` in the local environment (a task may fail three times, as on a cluster) and
+    ``standalone`` in Docker. ``image`` and ``compose_files`` are for Docker only. ``attach`` is the name of an
+    environment that is up.
+    """
+
+    env: str = "local"
+    master: str | None = None
+    brokers: int | None = None
+    python: str = sys.executable
+    lean: bool = True
+    attach: str | None = None
+    image: str | None = None
+    compose_files: tuple[str, ...] = ()
+    runs: Path = RUNS
+    sink_deadline: float = 60.0
+
+
+def abilities(options: EnvironmentOptions) -> dict[str, Any]:
+    """What :func:`onceproof.faults.resolve` is told of the environment."""
+    env, _ = where(options)
+    brokers = attached(options).brokers
+    return {"network": env == "docker", "brokers": _brokers(env, brokers), "no_files": no_files()}
+
+
+def _brokers(env: str, wanted: int | None) -> int:
+    return DEFAULT_BROKERS[env] if wanted is None else wanted
+
+
+def check_environment(options: EnvironmentOptions) -> None:
+    """What can be said of an environment before it is opened, and before there is a run directory.
+
+    Raises UsageError for one that cannot be, Unavailable where none of that name is up, or for an interpreter without
+    Spark.
+    """
+    if options.attach is not None:
+        check_up(options.attach)
+        return
+    own = options_of(options)
+    if isinstance(own, LocalOptions) and own.python != sys.executable:
+        spark_of(own.python)
+
+
+def open_environment(options: EnvironmentOptions) -> Environment:
+    """One of our own, or the one that ``up`` left. Raises UsageError or Unavailable."""
+    if options.attach is not None:
+        return attach(options.attach)
+    own = options_of(options)
+    if isinstance(own, DockerOptions):
+        from .environments.docker.environment import open_docker
+
+        return open_docker(own)
+    return open_local(own)
+
+
+def attached(options: EnvironmentOptions, given: Collection[str] = ()) -> EnvironmentOptions:
+    """The options as the environment has them that they are attached to; without one, or if it is not up, as they are.
+
+    Raises UsageError for a field which is among those ``given``, and which that environment has otherwise.
+    """
+    if options.attach is None:
+        return options
+    up = next((one for one in environments() if one.name == options.attach), None)
+    if up is None:
+        return options
+    asked = replace(options, compose_files=_files(options))
+    has = {name: getattr(up, name) for name in SETTLED} | {"compose_files": tuple(up.compose_files)}
+    for name in SETTLED:
+        if name in given and getattr(asked, name) != has[name]:
+            started = _written(name, has[name])
+            raise UsageError(
+                f"{_written(name, getattr(asked, name))} does not fit --attach {up.name}, which was started "
+                f"{f'with {started}' if started else 'without it'}: leave it out, or start another environment with "
+                "'onceproof up'"
+            )
+    return replace(options, **has | {"python": up.python or options.python})
+
+
+def _written(name: str, value: object) -> str:
+    """A field as its option on the command line; empty where it is chosen by none."""
+    if value is None or value is True or value == ():
+        return ""
+    words = () if value is False else value if isinstance(value, tuple) else (value,)
+    return " ".join([SETTLED[name], *map(str, words)])
+
+
+def _files(options: EnvironmentOptions) -> tuple[str, ...]:
+    return tuple(str(Path(file).resolve()) for file in options.compose_files)
+
+
+def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
+    """What is chosen of an environment of one's own. Raises UsageError."""
+    env, master = where(options)
+    if env == "local" and (options.image is not None or options.compose_files):
+        raise UsageError("--image and --compose-file choose containers: give --env docker with them")
+    for file in options.compose_files:
+        if not Path(file).is_file():
+            raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
+    brokers = _brokers(env, options.brokers)
+    try:
+        if env == "docker":
+            return DockerOptions(master, options.lean, options.image, _files(options), brokers)
+        return LocalOptions(master=master, brokers=brokers, lean=options.lean, python=options.python)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def where(options: EnvironmentOptions) -> tuple[str, str]:
+    """The kind of environment and the Spark master that trials will have. Raises UsageError for an unknown kind."""
+    if options.env not in DEFAULT_MASTER:
+        raise UsageError(f"--env {options.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
+    return options.env, DEFAULT_MASTER[options.env] if options.master is None else options.master
