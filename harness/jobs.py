@@ -15,7 +15,8 @@ from ..assertions import Expectation, ExpectationError, Workload, check_expectat
 from ..faults import SinkShape, hands_over_updates, keeps_state, refused_names
 from .errors import SinkError, UsageError
 from .proxies.own import check_named
-from .sinks import JOBS, TARGET_KEY, Sink, at_line, columns_held, run_by_one_release, shape
+from .sink_declarations import TARGET_KEY
+from .sinks import JOBS, Sink, at_line, columns_held, run_by_one_release, shape
 from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"

@@ -16,7 +16,8 @@ from .environments.base import Environment
 from .jobs import Job, check_job, find_job
 from .request import Request, as_set, resolve_plan
 from .run_directories import LOGS, new_run_directory
-from .sinks import Sink, SinkProcess, check_release, find_sink, release_wanted
+from .sink_process import SinkProcess
+from .sinks import Sink, check_release, find_sink, release_wanted
 from .targets import services_of
 from .trial.record import write_trial
 from .trial.spec import TrialResult, TrialSpec

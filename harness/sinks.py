@@ -1,17 +1,12 @@
-"""Sink files: finding them by name or path, and calling their functions in a process of their own."""
+"""Sink files: finding them by name or path, and what their text says."""
 
 from __future__ import annotations
 
 import ast
-import json
-import secrets
-import socket
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -19,26 +14,20 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from ..assertions import Guarantee
 from ..faults import SinkShape, shape_of
 from ..faults.errors import closest, listed
-from ..faults.settings import NUMBERS, check_property
+from ..faults.settings import NUMBERS
 from ..faults.statements import bound
 from ..sources import parsed
 from .artifacts.lock import is_coordinates, shipped_lock
-from .environments.base import Environment, ProcessSpec, Running, Unavailable
-from .errors import SinkError, SinkHangs, UsageError
-from .targets import targets
+from .errors import SinkError, UsageError
+from .sink_declarations import columns
 
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
-HOST = Path(__file__).resolve().parent / "sink_host.py"
-LONGEST_SETTLE = 600.0
 
 READ_FROM_TEXT = ("BROKERS", "DURABLE")
 """Constants that are needed before a sink's file is run."""
 
 SHOWN = 3
 """How many sinks an error names."""
-
-TARGET_KEY = "target.key"
-"""The KEY of a sink that goes by the key of its job."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +127,7 @@ def brokers_wanted(path: Path) -> int | None:
 def columns_held(path: Path) -> tuple[str, ...] | None:
     """The columns that HOLDS names in the text of a sink's file; None where it has no HOLDS, or computes it. Raises
     SinkError."""
-    return _columns(path, "HOLDS", literals(path).get("HOLDS"))
+    return columns(path, "HOLDS", literals(path).get("HOLDS"))
 
 
 def jars_next_to(path: Path) -> list[Path]:
@@ -170,249 +159,3 @@ def run_by_one_release(*paths: Path) -> bool:
     """Whether there is a supported release of Spark that all of them want. Raises SinkError."""
     wanted = [found for path in paths if (found := release_wanted(path)) is not None]
     return any(all(one.contains(version) for one in wanted) for version in shipped_lock().spark_versions())
-
-
-class SinkProcess:
-    """The process in which a sink's prepare, read and cleanup run; it lives until closed, or past its deadline."""
-
-    def __init__(self, path: Path, environment: Environment, log: Path, deadline: float) -> None:
-        self._path = path
-        self._environment = environment
-        self._log = log
-        self._deadline = deadline
-        self._running: Running | None = None
-        self._connection: socket.socket | None = None
-        self._stream: Any = None
-        self._lock = threading.Lock()
-
-    def describe(self) -> Sink:
-        """Load the file and check that it is a whole sink. Raises SinkError."""
-        facts = shape(self._path)
-        found = self._ask("describe", None, "while it was imported")
-        services = _services(self._path, found["services"])
-        upsert = found["key"] == TARGET_KEY
-        key = None if upsert else _columns(self._path, "KEY", found["key"])
-        return Sink(
-            path=self._path,
-            guarantee=_guarantee(self._path, found["guarantee"]),
-            services=services,
-            functions=_functions(self._path, found["functions"], found["misfits"], services),
-            shape=facts,
-            key=key,
-            order=_order(self._path, found["order"], key, upsert),
-            upsert=upsert,
-            columns=_columns(self._path, "HOLDS", found["holds"]),
-            atomic=_flag(self._path, "ATOMIC", found["atomic"]),
-            durable=_flag(self._path, "DURABLE", found["durable"]),
-            settle=_settle(self._path, found["settle"]),
-            jars=_jars(self._path, found["jars"]),
-            conf=_conf(self._path, found["conf"]),
-        )
-
-    def call(self, function: str, target: Mapping[str, Any]) -> None:
-        """prepare or cleanup. Raises SinkError; if there is no answer in time, SinkHangs."""
-        self._ask(function, target, f"in {function}")
-
-    def read(self, target: Mapping[str, Any], deadline: float | None = None) -> list[dict[str, Any]]:
-        """The rows that a reader sees, as JSON values (see ``plain`` in sink_host.py). Raises SinkError.
-
-        A ``deadline`` (seconds) may be shorter than the process's own; one that is over ends the process: SinkHangs.
-        If it fails in a process that ran before, it is called once more in a new one, as whoever runs an application
-        that reads starts it again: what a process kept, such as a lost connection, says nothing of the target.
-        """
-        ran_before = self._running is not None
-        try:
-            return self._rows(target, deadline)
-        except SinkError as error:
-            if isinstance(error, SinkHangs) or not ran_before:
-                raise
-        self.close()
-        return self._rows(target, deadline)
-
-    def close(self) -> None:
-        """End the process; the next call starts another one. A log in which nothing was said is removed."""
-        with suppress(OSError):
-            if self._connection is not None:
-                self._connection.close()
-        if self._running is not None:
-            self._running.kill()
-        self._running = self._connection = self._stream = None
-        if self._log.exists() and not self._log.stat().st_size:
-            self._log.unlink()
-
-    def __enter__(self) -> SinkProcess:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _rows(self, target: Mapping[str, Any], deadline: float | None) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._ask("read", target, "in read", deadline)
-        return rows
-
-    def _ask(self, call: str, target: Mapping[str, Any] | None, when: str, deadline: float | None = None) -> Any:
-        with self._lock:
-            return self._answer(call, target, when, min(deadline or self._deadline, self._deadline))
-
-    def _answer(self, call: str, target: Mapping[str, Any] | None, when: str, deadline: float) -> Any:
-        if self._connection is None:
-            self._start()
-        try:
-            assert self._connection is not None
-            self._connection.settimeout(deadline)
-            self._stream.write(json.dumps({"call": call, "target": target}) + "\n")
-            self._stream.flush()
-            line = self._stream.readline()
-        except TimeoutError:
-            self.close()
-            raise SinkHangs(
-                f"sink {self._path.name} hangs {when}: no answer within {deadline:g} s (--sink-deadline)"
-            ) from None
-        except OSError:
-            line = ""
-        if not line:
-            code = self._running.wait(5) if self._running else None
-            self.close()
-            raise SinkError(f"sink {self._path.name} ended its process {when} (exit code {code}); see {self._log}")
-        reply = json.loads(line)
-        if "error" in reply:
-            place = f", line {reply['line']}" if reply.get("line") else ""
-            mend = f": install it for {reply['lacking']}" if reply.get("lacking") else ""
-            raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")
-        return reply["result"]
-
-    def _start(self) -> None:
-        token = secrets.token_hex(16)
-        with socket.create_server((self._environment.own_host(), 0)) as server:
-            host, port = server.getsockname()[:2]
-            server.settimeout(self._deadline)
-            self._running = self._environment.start_process(
-                ProcessSpec((str(HOST), str(self._path), host, str(port), token), self._log, variables=_variables())
-            )
-            try:
-                self._connection, _ = server.accept()
-            except TimeoutError:
-                self.close()
-                python = self._environment.python
-                message = f"the job's interpreter {python} did not start in {self._deadline:g} s; see {self._log}"
-                raise Unavailable(message) from None
-        self._connection.settimeout(self._deadline)
-        self._stream = self._connection.makefile("rw", encoding="utf-8", newline="\n")
-        if self._stream.readline().strip() != token:
-            self.close()
-            raise Unavailable("another process answered in the place of the sink's: run again")
-
-
-def _variables() -> dict[str, str]:
-    """By which targets tell the sink's own process from the job."""
-    return {name: value for kind in targets().values() for name, value in kind.variables.items()}
-
-
-def _guarantee(path: Path, value: object) -> Guarantee:
-    claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
-    if value is None:
-        raise SinkError(
-            f'sink {path.name} has no GUARANTEE: add GUARANTEE = "exactly-once" (or {" or ".join(claims[1:])})'
-        )
-    if value not in claims:
-        raise SinkError(f"sink {path.name}: GUARANTEE = {value!r} is unknown: it is one of {', '.join(claims)}")
-    return Guarantee(value)
-
-
-def _services(path: Path, value: object) -> tuple[str, ...]:
-    known = list(targets())
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        meant = value if value in known else known[0]
-        raise SinkError(f'sink {path.name}: SERVICES = {value!r} is not a tuple: write SERVICES = ("{meant}",)')
-    for service in value:
-        if service not in known:
-            raise SinkError(
-                f"sink {path.name}: service {service!r} in SERVICES is not known: it is one of {', '.join(known)}"
-            )
-    return tuple(value)
-
-
-def _columns(path: Path, word: str, value: object) -> tuple[str, ...] | None:
-    """The columns that a sink's KEY or HOLDS names."""
-    if value is None:
-        return None
-    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise SinkError(f'sink {path.name}: {word} = {value!r} is not a tuple of columns: write {word} = ("key",)')
-    for column in value:
-        if not isinstance(column, str):
-            raise SinkError(f'sink {path.name}: {column!r} in {word} is not a column name: write {word} = ("key",)')
-    if len(set(value)) < len(value):
-        raise SinkError(f"sink {path.name}: {word} = {tuple(value)!r} names a column twice: name each once")
-    return tuple(value)
-
-
-def _order(path: Path, value: object, key: tuple[str, ...] | None, upsert: bool) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise SinkError(f'sink {path.name}: ORDER = {value!r} is not a column name: write ORDER = "event_time"')
-    if key is None and not upsert:
-        raise SinkError(f'sink {path.name}: ORDER = {value!r} needs a KEY: add KEY = ("key",), or remove ORDER')
-    if value in (key or ()):
-        raise SinkError(f"sink {path.name}: ORDER = {value!r} is a column of KEY: all rows of a key are equal in it")
-    return value
-
-
-def _flag(path: Path, word: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise SinkError(f"sink {path.name}: {word} = {value!r} is neither True nor False: write {word} = True")
-    return value
-
-
-def _settle(path: Path, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_SETTLE:
-        raise SinkError(
-            f"sink {path.name}: SETTLE = {value!r} is not a number of seconds from 0 to {LONGEST_SETTLE:g}: "
-            "write SETTLE = 2.0"
-        )
-    return float(value)
-
-
-def _jars(path: Path, value: object) -> tuple[str, ...]:
-    """Coordinates as they are, files by their absolute path."""
-    form = 'write JARS = ("group:artifact:version", "lib/mine.jar"), a flat list of all that is needed'
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(jar, str) for jar in value):
-        raise SinkError(f"sink {path.name}: JARS = {value!r} is not a tuple of jars: {form}")
-    found = [jar if is_coordinates(jar) else str(path.parent / jar) for jar in value]
-    for jar, place in zip(value, found, strict=True):
-        if place != jar and not Path(place).is_file():
-            raise SinkError(f"sink {path.name}: {jar!r} in JARS is neither coordinates nor a file: {form}")
-    return tuple(found)
-
-
-def _conf(path: Path, value: object) -> Mapping[str, str]:
-    if not isinstance(value, Mapping) or not all(isinstance(part, str) for pair in value.items() for part in pair):
-        raise SinkError(
-            f"sink {path.name}: CONF = {value!r} is not a mapping of texts: "
-            'write CONF = {"spark.sql.extensions": "org.example.Extension"}'
-        )
-    try:
-        for name in value:
-            check_property(name)
-    except ValueError as error:
-        raise SinkError(f"sink {path.name}: CONF: {error}") from error
-    return dict(value)
-
-
-def _functions(
-    path: Path, names: Sequence[str], misfits: Sequence[tuple[str, str]], services: Sequence[str]
-) -> frozenset[str]:
-    found = frozenset(names)
-    for head, form in misfits:
-        raise SinkError(f"sink {path.name}: {head} is called with other arguments: write {form}")
-    if not found & {"write_batch", "attach"}:
-        raise SinkError(
-            f"sink {path.name} has neither write_batch(df, batch_id, target) nor attach(stream, target): define one"
-        )
-    if {"write_batch", "attach"} <= found:
-        raise SinkError(f"sink {path.name} has both write_batch and attach: keep the one that writes")
-    if "read" not in found and not any(targets()[service].read for service in services):
-        raise SinkError(f"sink {path.name} has no read(target): without it nobody can tell what a reader sees")
-    return found

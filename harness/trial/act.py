@@ -19,7 +19,7 @@ from ..environments.base import Driver, DriverSpec, Environment, ProbePoint
 from ..errors import ObservationError
 from ..proxies.services import Proxies
 from ..runtime.waiting import WaitTimeout, wait_for
-from ..sinks import SinkProcess
+from ..sink_process import SinkProcess
 from ..triggers import trigger_of
 from . import checkpoint
 from .actuator import TrialActuator

@@ -11,7 +11,8 @@ from typing import Any
 from ..environments.base import Driver, EffectError, end_all
 from ..errors import ObservationError, SinkError, one_line
 from ..runtime.waiting import WaitTimeout, wait_for
-from ..sinks import Sink, SinkProcess
+from ..sink_process import SinkProcess
+from ..sinks import Sink
 from . import checkpoint
 from .arrange import Resources
 

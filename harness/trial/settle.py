@@ -17,7 +17,7 @@ from ...assertions import Open, Reading, RowError, Settlement, to_table, truth_s
 from ...faults import action_named
 from ..environments.base import Environment
 from ..errors import ObservationError, SinkError, one_line
-from ..sinks import SinkProcess
+from ..sink_process import SinkProcess
 from .arrange import Resources
 from .journal import Journal
 from .processed import Processed

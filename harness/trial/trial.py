@@ -33,7 +33,7 @@ from ..errors import ObservationError, SinkError, one_line
 from ..kafka_settings import set_brokers
 from ..proxies.services import Proxies, proxies_for
 from ..runtime.ports import LOOPBACK
-from ..sinks import SinkProcess
+from ..sink_process import SinkProcess
 from . import checkpoint
 from .act import Acted, act
 from .arrange import Resources, arrange

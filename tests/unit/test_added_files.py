@@ -301,7 +301,7 @@ from types import SimpleNamespace
 
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.jobs import find_job
-from onceproof.harness.sinks import SinkProcess
+from onceproof.harness.sink_process import SinkProcess
 from onceproof.harness.targets import services_of
 from onceproof.harness.trial import arrange, settle
 from onceproof.harness.trial.journal import Journal

@@ -11,8 +11,9 @@ from onceproof.assertions import Expectation, Guarantee, Workload
 from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
+from onceproof.harness.sink_declarations import columns, conf, flag, jars, order, settle
 from onceproof.harness.sink_host import failure, misfit
-from onceproof.harness.sinks import Sink, _columns, _conf, _flag, _jars, _order, _settle, find_sink, jars_next_to
+from onceproof.harness.sinks import Sink, find_sink, jars_next_to
 
 SMALL = Workload(rows=12, batches=2)
 
@@ -170,7 +171,7 @@ HERE = Path("mine.py")
 )
 def test_a_key_that_is_no_tuple_of_columns_is_refused(value: object, why: str) -> None:
     with pytest.raises(SinkError, match=rf"^sink mine\.py: .*{why}"):
-        _columns(HERE, "KEY", value)
+        columns(HERE, "KEY", value)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +184,13 @@ def test_a_key_that_is_no_tuple_of_columns_is_refused(value: object, why: str) -
 )
 def test_an_order_that_orders_nothing_is_refused(value: object, key: tuple[str, ...] | None, why: str) -> None:
     with pytest.raises(SinkError, match=f"^sink mine.py: {why}"):
-        _order(HERE, value, key, upsert=False)
+        order(HERE, value, key, upsert=False)
 
 
 @pytest.mark.parametrize("value", [-1, "2", True, 601, float("nan"), None], ids=str)
 def test_a_settle_that_is_no_time_is_refused(value: object) -> None:
     with pytest.raises(SinkError, match=r"^sink mine\.py: SETTLE = .* is not a number of seconds from 0 to 600: write"):
-        _settle(HERE, value)
+        settle(HERE, value)
 
 
 def test_a_function_of_a_sink_takes_what_it_is_called_with() -> None:
@@ -204,7 +205,7 @@ def test_a_function_of_a_sink_takes_what_it_is_called_with() -> None:
 
 def test_jars_are_coordinates_or_files_next_to_the_sink(tmp_path: Path) -> None:
     (tmp_path / "mine.jar").touch()
-    found = _jars(tmp_path / "mine.py", ["org.example:first:1.0", "mine.jar"])
+    found = jars(tmp_path / "mine.py", ["org.example:first:1.0", "mine.jar"])
     assert found == ("org.example:first:1.0", str(tmp_path / "mine.jar"))
 
 
@@ -226,13 +227,13 @@ def test_a_jar_next_to_the_sink_is_among_what_can_change_a_sweeps_results(tmp_pa
 )
 def test_jars_that_are_none_are_refused(value: object, why: str, tmp_path: Path) -> None:
     with pytest.raises(SinkError, match=rf'^sink mine\.py: {why}: write JARS = \("group:artifact:version", "lib'):
-        _jars(tmp_path / "mine.py", value)
+        jars(tmp_path / "mine.py", value)
 
 
 def test_atomic_is_true_or_false_and_settle_a_number_of_seconds() -> None:
-    assert (_flag(HERE, "ATOMIC", True), _flag(HERE, "ATOMIC", False), _settle(HERE, 2)) == (True, False, 2.0)
+    assert (flag(HERE, "ATOMIC", True), flag(HERE, "ATOMIC", False), settle(HERE, 2)) == (True, False, 2.0)
     with pytest.raises(SinkError, match="ATOMIC = 'yes' is neither True nor False"):
-        _flag(HERE, "ATOMIC", "yes")
+        flag(HERE, "ATOMIC", "yes")
 
 
 def test_what_a_sink_keeps_by_key_is_read_from_its_file() -> None:
@@ -242,19 +243,19 @@ def test_what_a_sink_keeps_by_key_is_read_from_its_file() -> None:
     assert (found["key"], found["order"], found["atomic"], found["settle"]) == (["key"], None, True, 0.0)
 
 
-@pytest.mark.parametrize("conf", ["spark.sql.extensions=A", {"spark.sql.shuffle.partitions": 4}])
-def test_properties_that_are_no_texts_are_one_clear_line(tmp_path: Path, conf: object) -> None:
+@pytest.mark.parametrize("value", ["spark.sql.extensions=A", {"spark.sql.shuffle.partitions": 4}])
+def test_properties_that_are_no_texts_are_one_clear_line(tmp_path: Path, value: object) -> None:
     with pytest.raises(SinkError, match=r"^sink mine\.py: CONF = .* is not a mapping of texts: write CONF = \{"):
-        _conf(tmp_path / "mine.py", conf)
+        conf(tmp_path / "mine.py", value)
 
 
 def test_a_sink_chooses_no_master(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match=r"^sink mine\.py: CONF: spark\.master is --master's"):
-        _conf(tmp_path / "mine.py", {"spark.master": "yarn"})
+        conf(tmp_path / "mine.py", {"spark.master": "yarn"})
 
 
 def test_properties_of_a_sink_are_taken_as_they_are(tmp_path: Path) -> None:
-    assert _conf(tmp_path / "mine.py", {"spark.sql.extensions": "A"}) == {"spark.sql.extensions": "A"}
+    assert conf(tmp_path / "mine.py", {"spark.sql.extensions": "A"}) == {"spark.sql.extensions": "A"}
 
 
 def test_a_missing_module_is_told_with_the_interpreter_that_lacks_it() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from onceproof.harness.environments.base import ProcessSpec
 from onceproof.harness.errors import SinkError, SinkHangs
-from onceproof.harness.sinks import SinkProcess
+from onceproof.harness.sink_process import SinkProcess
 
 
 @dataclass
