@@ -105,6 +105,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "python": shape.has_lines and (shape.foreach_batch or shape.python_source),
         "stateful": shape.stateful,
         "services": bool(shape.spoken_to),
+        "own services": bool(shape.own_services),
         "files": shape.writes_files,
     }
     known = ("services", "files")  # of any sink
@@ -184,7 +185,6 @@ def render_actions() -> list[dict[str, Any]]:
 
 def example_of(phase: Phase) -> str:
     """How a point of ``phase`` is written."""
-    samples = {"batch": "batch=1", "row": "row=5", "result": "result=commit", "kind": "kind=COMMIT", "op": "op=rename"}
-    chosen = [samples[parameter.name] for parameter in phase.selectors if parameter.name in samples]
+    chosen = [f"{parameter.name}={parameter.sample}" for parameter in phase.selectors if parameter.sample]
     edge = f":{phase.edges[-1]}" if phase.edges else ""
     return phase.example + edge + (f"[{', '.join(chosen)}]" if chosen else "")

@@ -16,7 +16,9 @@ from .capabilities import Scene
 from .protocols import PROTOCOLS
 
 ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "files"]
-Sinks = Literal["every", "v2", "manifest", "kafka", "kafka-transactions", "python", "stateful", "services", "files"]
+Sinks = Literal[
+    "every", "v2", "manifest", "kafka", "kafka-transactions", "python", "stateful", "services", "own services", "files"
+]
 Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
 
@@ -51,6 +53,7 @@ SINKS: dict[Sinks, str] = {
     "kafka-transactions": "sinks with Kafka transactions",
     "python": "sinks whose Python code runs in a batch",
     "stateful": "jobs that keep state",
+    "own services": "sinks that speak to a service of the user's own (--proxy)",
     "services": "sinks whose target is a service that a proxy can pass on to",
     "files": "sinks that write files",
 }
@@ -74,13 +77,13 @@ class Parameter:
 
     ``kind`` says how its value is written: a whole number of at least ``minimum``, text (bare or quoted; one of
     ``choices`` if there are any, those of ``named`` also with a name in parentheses, of which it says what that is; and
-    as a whole what the regular expression ``pattern`` says), a duration (``300ms``,
-    ``2s``, ``1.5s``, ``2m``; in seconds as a float once read), the dotted name of a Python class, or ``true`` or
-    ``false``. ``default`` holds where it is left out. An argument may be given only where a thread of ``stopped_in`` is
-    stopped; ``elsewhere`` ends the sentence that refuses it ("..., where ..."). ``choices_in`` has all the values that
-    it takes in processes of a kind. It may be given only with one of ``targets``, if there are any, and only if
-    ``until`` follows where it goes ``with_until``; ``needs_files``: changes of files have to be reported for it;
-    ``without_edge``: only at a point that has none.
+    as a whole what the regular expression ``pattern`` says), a duration (``300ms``, ``2s``, ``1.5s``, ``2m``; in
+    seconds as a float once read), the dotted name of a Python class, or ``true`` or ``false``. ``default`` holds where
+    it is left out; ``sample`` is a value that examples show. An argument may be given only where a thread of
+    ``stopped_in`` is stopped; ``elsewhere`` ends the sentence that refuses it ("..., where ..."). ``choices_in`` has
+    all the values that it takes in processes of a kind. It may be given only with one of ``targets``, if there are any,
+    and only if ``until`` follows where it goes ``with_until``; ``needs_files``: changes of files have to be reported
+    for it; ``without_edge``: only at a point that has none.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Parameter:
     with_until: bool = False
     needs_files: bool = False
     pattern: str = ""
+    sample: str = ""
     without_edge: bool = False
 
 

@@ -17,7 +17,7 @@ ANY_THREAD = ""
 OF_FILES = "files "
 """Stands before the number of a thread in the report of a change of a file."""
 
-WITHOUT_BATCH = frozenset({"request", "file", "jvm"})
+WITHOUT_BATCH = frozenset({"request", "lookup", "file", "jvm"})
 """Phases whose reports do not say which batch the process works for."""
 
 STREAM_THREAD = re.compile(r"\[id = ([0-9a-f-]{36}), runId = ([0-9a-f-]{36})\]")

@@ -36,6 +36,7 @@ class Store(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), StoreHandler)
         self.kept: dict[str, list[Any]] = {}
+        self.looked_up: list[str] = []
 
 
 class StoreHandler(BaseHTTPRequestHandler):
@@ -52,9 +53,13 @@ class StoreHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     @property
-    def _kept(self) -> dict[str, list[Any]]:
+    def _store(self) -> Store:
         assert isinstance(self.server, Store)
-        return self.server.kept
+        return self.server
+
+    @property
+    def _kept(self) -> dict[str, list[Any]]:
+        return self._store.kept
 
     def do_PUT(self) -> None:
         self._kept[self.path] = self._body()
@@ -65,6 +70,7 @@ class StoreHandler(BaseHTTPRequestHandler):
         self._answer([])
 
     def do_GET(self) -> None:
+        self._store.looked_up.append(self.path)
         self._answer([row for path, rows in self._kept.items() if path.startswith(self.path) for row in rows])
 
     def log_message(self, format: str, *arguments: object) -> None:

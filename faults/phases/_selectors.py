@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..declarations import Parameter
 
 QUERY = Parameter("query", "text", "id of the streaming query: stable over restarts on one checkpoint")
-BATCH = Parameter("batch", "number", "id of the micro-batch, from 0")
+BATCH = Parameter("batch", "number", "id of the micro-batch, from 0", sample="1")
 WHEN = Parameter(
     "when",
     "text",

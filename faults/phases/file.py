@@ -13,6 +13,7 @@ OP = Parameter(
     "text",
     "create (made, or made empty), open (one that exists, to be written), rename, link, delete, mkdir, truncate, sync",
     choices=OPERATIONS,
+    sample="rename",
 )
 PATH = Parameter("path", "text", "target/... or checkpoint/..., of a rename or link the new one; * stands for any text")
 

@@ -11,7 +11,7 @@ KINDS = ", ".join(dict.fromkeys(kind for protocol in (*PROTOCOLS.values(), OWN) 
 SERVICE = Parameter("service", "text", f"the service of a target ({', '.join(PROTOCOLS)}), or what --proxy calls it")
 TOPIC = Parameter("topic", "text", "of records for Kafka: the topic of the first of their partitions")
 KAFKA_PARTITION = Parameter("kafka_partition", "number", "the number of that partition, from 0")
-KIND = Parameter("kind", "text", f"what is asked for, as its protocol calls it: {KINDS}")
+KIND = Parameter("kind", "text", f"what is asked for, as its protocol calls it: {KINDS}", sample="COMMIT")
 
 PHASES = (
     Phase(

@@ -17,7 +17,7 @@ from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, STAGE
 from ._sweeps import TASK, WORKER
 from ._tasks import CONTEXT, CURRENT, IDENTITY, STREAMING
 
-ROW = Parameter("row", "number", "the nth row that the task writes, from 1", minimum=1, required=True)
+ROW = Parameter("row", "number", "the nth row that the task writes, from 1", minimum=1, required=True, sample="5")
 
 PHASES = (
     Phase(

@@ -17,7 +17,7 @@ from ._logs import APPEND, KAFKA_PARTITION, OF_USERS, TOPIC, at_leader
 from ._sweeps import BROKER
 
 TRANSACTIONAL_ID = Parameter("transactional_id", "text", "the producer's transactional.id")
-RESULT = Parameter("result", "text", "how the transaction ends", choices=("commit", "abort"))
+RESULT = Parameter("result", "text", "how the transaction ends", choices=("commit", "abort"), sample="commit")
 
 PHASES = (
     Phase(

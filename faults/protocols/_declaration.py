@@ -16,7 +16,8 @@ class Request:
     ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people,
     ``told`` what else it says of itself, by name. ``changes``: it may change something that outlives the connection, or
     is part of what does. ``refused`` makes the answer that it failed with an error of the protocol's, where that is
-    possible; it raises ValueError where it is not.
+    possible; it raises ValueError where it is not. ``looks_up``: it changes nothing, but a client may take its refusal
+    for the answer that nothing is there.
     """
 
     kind: str
@@ -24,6 +25,12 @@ class Request:
     changes: bool = True
     refused: Callable[[str], bytes] | None = field(default=None, compare=False)
     told: Mapping[str, str | int] = field(default_factory=dict, compare=False)
+    looks_up: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether it is a point, before it goes out."""
+        return self.changes or self.looks_up
 
 
 @dataclass(frozen=True)
@@ -74,13 +81,14 @@ class Conversation(Interface):
 class Protocol:
     """A way to speak to a service. ``converse`` begins a connection; it is given how other servers of the same service
     are found. ``kinds``: examples of its requests, for the documentation; ``every_kind``: all that there are, where
-    that is known; ``in_capitals``: whether they are written so. ``unsteady``: kinds of which clients send
-    more or fewer for the same data, because they gather it for a while; ``unanswered``: those of which it is not known
-    what answers them; ``asked_again``: those that a service may refuse for the moment, so that clients ask again before
-    they go on; ``refusable``: those for which an answer with one of ``errors`` can be made up. ``refusals``: of
-    these the ones by which a service says of any of them that it has not been done, where it is stopped before it goes
-    out, or that it may not have been, where it has been (after); clients do not try again by themselves. ``patience``:
-    seconds for which a client of it waits for an answer, unless it is told otherwise; 0 for as long as it takes."""
+    that is known; ``in_capitals``: whether they are written so. ``unsteady``: kinds of which clients send more or fewer
+    for the same data, because they gather it for a while; ``unanswered``: those of which it is not known what answers
+    them; ``asked_again``: those that a service may refuse for the moment, so that clients ask again before they go on;
+    ``lookups``: those that change nothing, whose refusal clients may not see as one; ``refusable``: those for which an
+    answer with one of ``errors`` can be made up. ``refusals``: of these the ones by which a service says of any of them
+    that it has not been done, where it is stopped before it goes out, or that it may not have been, where it has been
+    (after); clients do not try again by themselves. ``patience``: seconds for which a client of it waits for an answer,
+    unless it is told otherwise; 0 for as long as it takes."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
@@ -92,6 +100,7 @@ class Protocol:
     refusable: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lookups: tuple[str, ...] = ()
     patience: float = 0.0
 
     def may_have(self, kind: str) -> bool:

@@ -17,6 +17,7 @@ from ._declaration import Answered, Request, Sent
 
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Safe methods, RFC 9110, 9.2.1."""
+LOOKUPS = ("GET", "HEAD")
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -104,8 +105,8 @@ class Http:
         assert isinstance(message.head, h11.Request)
         self._asked.append(message.head)
         method, target = message.head.method.decode("ascii"), message.head.target.decode("ascii", "replace")
-        request = Request(method, f"{method} {target}"[:SHOWN], method not in HARMLESS, _refusal)
-        return Sent(bytes(message.data), request)
+        changes, text = method not in HARMLESS, f"{method} {target}"[:SHOWN]
+        return Sent(bytes(message.data), Request(method, text, changes, _refusal, looks_up=method in LOOKUPS))
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         while data and not self._switched:

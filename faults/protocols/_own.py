@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ._chunks import KIND, Chunks
 from ._declaration import Answered, Conversation, Protocol, Sent
-from ._http import CHANGING, ERRORS, HARMLESS, Http
+from ._http import CHANGING, ERRORS, HARMLESS, LOOKUPS, Http
 
 METHODS = tuple(f"{method} ".encode() for method in (*HARMLESS, *CHANGING, "CONNECT"))
 """How HTTP/1.1 begins; methods of others' are read as chunks."""
@@ -40,6 +40,7 @@ OWN = Protocol(
     unanswered=frozenset({KIND}),
     refusable=CHANGING,
     errors=ERRORS,
+    lookups=LOOKUPS,
     refusals={"before": ("SERVICE_UNAVAILABLE", "TOO_MANY_REQUESTS", "FORBIDDEN"), "after": ("GATEWAY_TIMEOUT",)},
 )
 """HTTP/1.1, or any other over TCP."""

@@ -22,6 +22,7 @@ from ..language import LocatedPlan, Path
 from ..protocols import PROTOCOLS, protocol_of
 from ..shape import SinkShape
 from ..values import print_value
+from .needs import is_lookup
 from .points import check_used, check_way, sink_name
 
 
@@ -182,9 +183,10 @@ def _check_answer(planned: PlannedAction) -> None:
         message = f"an answer can be made up for {speaking} only: name the service, as in {planned.spec.example}"
         raise planned.error(message, "name")
     for protocol in protocols:
-        if kind not in protocol.refusable:
+        possible = protocol.lookups if is_lookup(at) else protocol.refusable
+        if kind not in possible:
             message = f"{planned.text} needs a kind of request whose answer can be made up: one of "
-            raise planned.error(message + listed(f"kind={name}" for name in protocol.refusable), "name")
+            raise planned.error(message + listed(f"kind={name}" for name in possible), "name")
         if error not in protocol.errors:
             message = f"no error is called {print_value(error)}: {nearest(str(error), protocol.errors)}"
             raise planned.error(message, "arguments", "error")

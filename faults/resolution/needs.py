@@ -160,6 +160,10 @@ def is_request(at: Point | Moment) -> bool:
     return isinstance(at, Point) and phase_named(at.phase).where == "connection"
 
 
+def is_lookup(at: Point | Moment) -> bool:
+    return isinstance(at, Point) and phase_named(at.phase).sinks == "own services"
+
+
 def in_the_checkpoint(point: Point) -> bool:
     """Whether it is a change of a file there: any job makes some."""
     return phase_named(point.phase).where == "files" and str(point.where.get("path", "")).startswith("checkpoint")

@@ -19,7 +19,7 @@ from ..protocols import protocol_of
 from ..settings import settings_of
 from ..shape import SinkShape
 from ..values import print_place, print_value
-from .needs import in_the_checkpoint, is_request
+from .needs import in_the_checkpoint, is_lookup, is_request
 
 WILDCARDS = "*?["
 """With one of these a selector's text is a pattern (fnmatch)."""
@@ -70,11 +70,24 @@ def _check_kind(located: LocatedPlan, shape: SinkShape, point: Point, path: Path
     kind = str(point.where.get("kind", "*"))
     services = [str(point.where["service"])] if "service" in point.where else sorted(shape.spoken_to)
     protocols = [protocol_of(service) for service in services]
+    if is_lookup(point):
+        _check_lookup(located, services, kind, path)
+        return
     if set(kind) & set(WILDCARDS) or not protocols or any(protocol.may_have(kind) for protocol in protocols):
         return
     close = [one for protocol in protocols for one in protocol.meant_by(kind)]
     known = f"did you mean {listed(close)}?" if close else f"there are {listed(protocols[0].kinds, 'and')}, say"
     raise located.error(f"{listed(services)} has no request of the kind {print_value(kind)}: {known}", path)
+
+
+def _check_lookup(located: LocatedPlan, services: list[str], kind: str, path: Path) -> None:
+    known = list(dict.fromkeys(one for service in services for one in protocol_of(service).lookups))
+    if not known:
+        message = f"there is no lookup at {listed(services)}: it is for services of HTTP that --proxy names"
+        raise located.error(message, path)
+    if not set(kind) & set(WILDCARDS) and kind not in known:
+        message = f"no lookup is of the kind {print_value(kind)}: it is {listed(known)}"
+        raise located.error(message, path)
 
 
 def check_way(located: LocatedPlan, name: str, path: Path) -> None:

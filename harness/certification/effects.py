@@ -162,7 +162,7 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:
     """A second crash before each effect that only the replay has; and in the middle batch it is lost before it is done,
     by the first of the family's ways: what repairs must not go on without."""
-    *first, again = _first_runs_and_replay(question, family, batch)
+    *first, again = first_runs_and_replay(question, family, batch)
     known = {effect.signature for run in first for effect in run}
     for effect in again:
         if effect.signature not in known:
@@ -177,7 +177,7 @@ def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]
     lies behind one that only the replay has, or where the replay leaves one out."""
     found: dict[Pair, list[tuple[str, Effect]]] = {}
     for role, batch in question.roles.items():
-        *first, again = _first_runs_and_replay(question, family, batch)
+        *first, again = first_runs_and_replay(question, family, batch)
         known = {pair for run in first for pair, _ in _pairs(run)}
         signatures = {effect.signature for run in first for effect in run}
         for pair, effect in _pairs(again):
@@ -188,7 +188,7 @@ def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]
         yield _point(effect, "before", KILL, role, question.roles[role], crash_in(question.roles[role]))
 
 
-def _first_runs_and_replay(question: Question, family: Family, batch: int) -> list[Sequence[Effect]]:
+def first_runs_and_replay(question: Question, family: Family, batch: int) -> list[Sequence[Effect]]:
     """The effects of a batch in the reference, in the run that was killed, and in its replay, which count on from the
     killed run's; none of them where no replay was traced."""
     runs = runs_of(question.replay, batch)

@@ -26,7 +26,7 @@ def _effect(event: Event, nth: int, shape: str) -> Effect:
     """Two requests of one signature differ in the values of their texts only."""
     service, kind = event["service"], event["kind"]
     return Effect(
-        phase=PHASE,
+        phase=event["phase"],
         where={"service": service, "kind": kind},
         nth=nth,
         signature=(service, kind, shape),
@@ -54,6 +54,7 @@ MOST = max(len(errors) for one in (*PROTOCOLS.values(), OWN) for errors in one.r
 LOSSES: Sequence[Loss] = (_dropped, *(partial(_refused, number) for number in range(MOST)))
 
 REQUESTS = Family(PHASE, _read, lambda question: LOSSES, "asked no service for a change")
+LOOKUPS = Family("lookup", _read, lambda question: (), "looked nothing up at a service of the user's own")
 
 
 def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:

@@ -123,7 +123,7 @@ class Connection:
             self._queued -= len(piece.data)
             if piece.reply:
                 self._pass_on(self._client, piece.reply)
-            if piece.request is not None and piece.request.changes:
+            if piece.request is not None and piece.request.stops:
                 self._flush(self._server, out)
                 order = self._order("before", piece.request)
                 if isinstance(order, Refused):
@@ -144,9 +144,9 @@ class Connection:
         return self._pending[0] if self._pending else None
 
     def _may_go(self, request: Request | None) -> bool:
-        """One that may change something waits until all before it have been answered, and lets nothing pass by until it
-        is answered itself."""
-        return request is None or not self._pending or not (request.changes or self._pending[0].changes)
+        """One that may be stopped waits until all before it have been answered, and lets nothing pass by until it is
+        answered itself."""
+        return request is None or not self._pending or not (request.stops or self._pending[0].stops)
 
     def _flush(self, receiver: Peer, out: bytearray) -> None:
         if out:

@@ -131,7 +131,8 @@ class Proxy:
                     return "pass"
                 place = {"service": self.service, "thread": f"{self.service} {number}"}
                 point = {**owner.as_fields(), **place, "edge": edge, "kind": request.kind}
-                answer = self._told({"phase": "request", **point, "text": request.text, **request.told})
+                phase = "request" if request.changes else "lookup"
+                answer = self._told({"phase": phase, **point, "text": request.text, **request.told})
                 dropped.extend([point] if answer == DROP else [])
                 if answer == LATE and edge == "before":
                     self._late.add(number)

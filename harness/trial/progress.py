@@ -14,7 +14,7 @@ from ...plans import ActionReference
 BACK = {"broker_registered": "broker.registered", "server_back": "server.back"}
 """The events that fulfil what a kill requires, by its kind."""
 
-BESIDE = frozenset({"request", "file", "line", "call", "jvm"})
+BESIDE = frozenset({"request", "lookup", "file", "line", "call", "jvm"})
 """Phases that any thread of the job may report at any time, whatever becomes of its query."""
 
 ALONE_SECONDS = 900.0

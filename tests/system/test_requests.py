@@ -29,6 +29,22 @@ def write_batch(df, batch_id, target):
     client.getresponse().read()
 """
 
+LOOKS_FIRST = """
+import http.client
+
+def write_batch(df, batch_id, target):
+    client = http.client.HTTPConnection(target.proxy["api"], timeout=30)
+    client.request("GET", f"/{target.name}/{batch_id}")
+    known = client.getresponse()
+    rows = known.read()
+    if CHECK and known.status != 200:
+        raise RuntimeError(f"the batch may be known: {known.status}")
+    if known.status == 200 and json.loads(rows):
+        return
+    ask(target, "POST", batch_id, df.toArrow().to_pylist())
+"""
+"""A sink that adds a batch unless it is known, and may take a refusal for an answer."""
+
 COUNT = "SELECT count(*) FROM events"
 
 
@@ -125,6 +141,32 @@ def test_a_service_of_the_users_own_says_that_it_could_not_do_it(
     assert result.verdict.outcome.value == outcome, result.verdict.reason
     assert [one.kind for one in result.verdict.anomalies] == ([] if looks else ["lost"])
     assert landed(result)
+
+
+@pytest.mark.parametrize(("checks", "outcome"), [(False, "fail"), (True, "pass")])
+def test_a_lookup_in_the_replay_that_is_refused_must_not_pass_for_an_answer(
+    session: Session, store: Store, tmp_path: Path, checks: bool, outcome: str
+) -> None:
+    sink = tmp_path / "api.py"
+    sink.write_text(HTTP_SINK + LOOKS_FIRST.replace("CHECK", str(checks)))
+    own = {"api": f"127.0.0.1:{store.server_address[1]}"}
+    crash = "batch.commit:before[batch=1] -> kill(driver)"
+    plan = f"{crash}; lookup:before[service=api, kind=GET, batch=1]#2 -> answer(SERVICE_UNAVAILABLE)"
+    result = session.trial(Request(str(sink), plan=plan, workload=SMALL, watch=False, own_services=own))
+    assert result.verdict.outcome.value == outcome, result.verdict.reason
+    assert [one.kind for one in result.verdict.anomalies] == ([] if checks else ["duplicated"])
+    assert landed(result)
+
+
+def test_a_lookup_that_is_stopped_has_not_reached_its_service(session: Session, store: Store, tmp_path: Path) -> None:
+    """The driver dies there: the batch's lookup comes once, from its successor."""
+    sink = tmp_path / "api.py"
+    sink.write_text(HTTP_SINK + LOOKS_FIRST.replace("CHECK", "True"))
+    own = {"api": f"127.0.0.1:{store.server_address[1]}"}
+    plan = "lookup:before[service=api, kind=GET, batch=1] -> kill(driver)"
+    result = session.trial(Request(str(sink), plan=plan, workload=SMALL, watch=False, own_services=own))
+    assert result.verdict.outcome.value == "pass", result.verdict.reason
+    assert [path.rpartition("/")[2] for path in store.looked_up if not path.endswith("/")] == ["0", "1", "2"]
 
 
 def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_again(session: Session) -> None:

@@ -60,6 +60,7 @@ def test_phases_are_listed_in_the_order_of_the_protocol() -> None:
         *TRANSACTIONS,
         *PYTHON,
         "request",
+        "lookup",
         "file",
     ]
     names = [phase.name for phase in PHASES]
@@ -114,6 +115,7 @@ def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
         "query.start": ("before",),
         "task.open": ("after",),
         "task.input": ("before",),
+        "lookup": ("before",),
         "task.row": ("before",),
         "txn.end": ("before",),
         "txn.prepare": ("after",),

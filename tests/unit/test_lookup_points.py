@@ -1,0 +1,101 @@
+"""What a job looks up at a service of its user's own: where it is stopped, and where a sweep refuses it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+from onceproof.faults import PlanError, SinkShape, parse, resolve
+from onceproof.faults.protocols import Request, protocol_of
+from onceproof.harness.certification.points import Question
+from onceproof.harness.certification.space import space_of
+from onceproof.harness.proxies.connection import Connection, Order, Refused
+from onceproof.harness.proxies.peers import Peer
+
+SECONDS = 10.0
+API = SinkShape(foreach_batch=True, own_services=frozenset({"api"}), python_file="my_sink.py")
+POSTGRES = SinkShape(foreach_batch=True, services=frozenset({"postgres"}), python_file="my_sink.py")
+ERRORS = ("SERVICE_UNAVAILABLE", "TOO_MANY_REQUESTS", "FORBIDDEN")
+
+
+def looked_up(*texts: str, batch: int = 1, run: str = "run-1") -> list[dict[str, Any]]:
+    """``GET /rows`` each: the kind is the first word."""
+    where = {"event": "point", "t": 0.0, "phase": "lookup", "edge": "before", "service": "api"}
+    return [{**where, "kind": text.split()[0], "text": text, "batch": batch, "run": run} for text in texts]
+
+
+def refused(trace: list[dict[str, Any]], replay: list[dict[str, Any]]) -> list[str]:
+    question = Question(trace=trace, roles={"first": 0, "middle": 1}, refusal=lambda plan: None, replay=replay)
+    return [one.text for one in space_of(question).points if one.step.startswith("lookup")]
+
+
+def test_the_first_lookup_of_each_kind_is_refused_in_the_middle_batch_and_in_its_replay() -> None:
+    first, again = ("GET /batches/1", "GET /rows", "GET /rows"), ("GET /batches/1", "HEAD /rows")
+    trace = [*looked_up("GET /batches/0", batch=0), *looked_up(*first)]
+    replay = [*looked_up(*first), *looked_up(*again, run="run-2")]
+    crash = "batch.commit:before[batch=1] -> kill(driver); "
+    assert refused(trace, replay) == [
+        f"{before}lookup:before[service=api, kind={kind}, batch=1]#{nth} -> answer({error})"
+        for before, kind, nth in (("", "GET", 1), ("", "GET", 2), (crash, "GET", 4), (crash, "HEAD", 1))
+        for error in ERRORS
+    ]
+
+
+def test_no_lookup_is_refused_where_none_was_seen() -> None:
+    assert refused([], []) == []
+
+
+def test_a_lookup_is_stopped_before_it_goes_out_and_its_answer_made_up() -> None:
+    stopped: list[str] = []
+
+    def stop(edge: str, request: Request) -> Order:
+        stopped.append(f"{request.text} {edge}")
+        unavailable = Refused(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+        return unavailable if len(stopped) == 1 else "pass"
+
+    (client, inner), (server, theirs) = socket.socketpair(), socket.socketpair()
+    connection = Connection(Peer(inner), Peer(server), protocol_of("api").converse(lambda address: address), stop)
+    thread = threading.Thread(target=connection.serve, daemon=True)
+    thread.start()
+    client.settimeout(SECONDS)
+    theirs.settimeout(SECONDS)
+    client.sendall(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert client.recv(1000).startswith(b"HTTP/1.1 503")
+    client.sendall(b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert theirs.recv(1000).startswith(b"GET /2"), "the first one never arrives"
+    theirs.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+    assert client.recv(1000).startswith(b"HTTP/1.1 404")
+    assert stopped == ["GET /1 before", "GET /2 before"], "what it is answered is no point"
+    client.close()
+    thread.join(SECONDS)
+    for one in (inner, server, theirs):
+        one.close()
+
+
+@pytest.mark.parametrize("kind", ["", "kind=GET", "kind=HEAD", 'kind="*"'])
+def test_a_lookup_at_a_service_of_ones_own_can_be_struck(kind: str) -> None:
+    where = ", ".join(filter(None, ("service=api", kind, "batch=1")))
+    assert resolve(parse(f"lookup:before[{where}] -> kill(driver)"), API, "local[2]").proxied == {"api"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "shape", "message"),
+    [
+        ("lookup:before[kind=GET] -> drop", POSTGRES, "my_sink.py has no lookup (only for sinks that speak to"),
+        ("lookup:before[kind=PUT] -> drop", API, "no lookup is of the kind PUT: it is GET or HEAD"),
+        ("request:before[kind=GET] -> drop", API, "api has no request of the kind GET"),
+        ("lookup:before[kind=GET] -> answer(NOT_FOUND)", API, "no error is called NOT_FOUND"),
+        ("lookup:before -> answer(FORBIDDEN)", API, "whose answer can be made up: one of kind=GET or kind=HEAD"),
+        (
+            "lookup:before[service=postgres] -> drop",
+            SinkShape(foreach_batch=True, services=frozenset({"postgres"}), own_services=frozenset({"api"})),
+            "there is no lookup at postgres: it is for services of HTTP that --proxy names",
+        ),
+    ],
+)
+def test_a_lookup_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkShape, message: str) -> None:
+    with pytest.raises(PlanError) as error:
+        resolve(parse(plan), shape, "local[2]")
+    assert message in str(error.value)
