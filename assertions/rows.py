@@ -23,6 +23,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .tables import ROW_SCHEMA
 
@@ -65,11 +66,25 @@ def rows_of_json(records: Iterable[Any], schema: pa.Schema = ROW_SCHEMA) -> pa.T
 
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
-    """Whether two readings hold the same rows, each as often, in whatever order."""
+    """Whether two readings hold the same rows, each as often, in whatever order. One NaN is as good as another.
+
+    >>> nan = pa.table({"value": [float("nan"), 1.0]})
+    >>> same_rows(nan, nan.take([1, 0])), same_rows(nan, pa.table({"value": [1.0, None]}))
+    (True, False)
+    """
     if one.num_rows != other.num_rows:
         return False
-    order = [(name, "ascending") for name in one.column_names]
-    return bool(one.sort_by(order).equals(other.select(one.column_names).sort_by(order)))
+    return bool(_in_order(one).equals(_in_order(other.select(one.column_names))))
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """Sorted by all columns; a NaN, which equals nothing, is a null that a further column tells from others."""
+    for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if pa.types.is_floating(column.type):
+            nan = pc.is_nan(column)
+            table = table.set_column(place, name, pc.if_else(nan, pa.scalar(None, column.type), column))
+            table = table.append_column(f"{name} is NaN", nan)
+    return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
 def _table(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -45,8 +45,17 @@ class Machines(Protocol):
     """Processes, and the machines on which they run. What ends is started again by its supervisor ``restart_after``
     seconds after its death."""
 
-    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | None = None) -> str:
-        """SIGKILL; returns when the death is confirmed."""
+    def kill(
+        self,
+        target: str,
+        point: Report,
+        *,
+        by: ActionReference | None = None,
+        restart_after: float = 0.0,
+        which: Which | None = None,
+    ) -> str:
+        """SIGKILL, by this action of the plan: of a driver that an action of the same fault has stopped, if there is
+        one. Returns when the death is confirmed."""
 
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """The same, and what Python processes of the target's machine wrote to files and did not sync is gone."""

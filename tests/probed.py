@@ -70,7 +70,7 @@ class Journal:
 class Killer:
     """Kills the worker that a point names."""
 
-    def kill(self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0) -> str:
+    def kill(self, target: str, point: Mapping[str, Any], **more: object) -> str:
         os.kill(int(str(point["process"]).split(":")[1]), signal.SIGKILL)
         return f"killed {target}"
 

@@ -14,7 +14,7 @@ def act(action: Action, scene: Scene) -> str:
     target, after = str(action.target), scene.restart_after
     if ACTION.value(action, "unsynced") == "lost":
         return scene.machines.cut_power(target, scene.point, restart_after=after)
-    return scene.machines.kill(target, scene.point, restart_after=after, which=chosen(action))
+    return scene.machines.kill(target, scene.point, by=scene.reference, restart_after=after, which=chosen(action))
 
 
 ACTION = ActionSpec(

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plans import Action, ActionReference
 from ..capabilities import Actuator, InjectionError, Scene
-from ..catalogue import restart_delay
+from ..catalogue import action_named, restart_delay
 from ..matching import Counter
 from .armed import ArmedFault, Awaited
 from .outcomes import OUTCOMES
@@ -24,6 +24,9 @@ Stopwatch = Callable[[], Callable[[], float]]
 
 LOOK_SECONDS = 0.5
 """Between two looks at a stopwatch."""
+
+JOBS = ("driver", "executor", "worker", "node", "self")
+"""Targets that are processes of the job, or have some."""
 
 ARRIVAL = 2.0
 """Seconds that whoever reported the point of an ``until`` is kept at most, until a late request has been answered."""
@@ -60,6 +63,7 @@ class Execution:
         self._orders: dict[Stopped, Step] = {}
         self._arrivals: dict[Stopped, threading.Event] = {}
         self._begun: set[tuple[str, str | None]] = set()
+        self._deaths = 0
         self._acting = 0
 
     # -- what is asked of it --------------------------------------------------------------------------------------
@@ -188,7 +192,7 @@ class Execution:
             self._forget(awaited)
             raise
         self._note_begun(step.action)
-        under_way, over = threading.Event(), threading.Event()
+        under_way, over, deaths = threading.Event(), threading.Event(), self._deaths
         if step.keeps_thread:
             step.thread.answer.kept_until.append(over)
 
@@ -197,6 +201,8 @@ class Execution:
                 self._end(step, awaited, detail, under_way)
             finally:
                 if step.arrives_late and awaited is not None:
+                    # What a plan kills had not sent it; who has died of the delay had, and it arrives all the same.
+                    step.thread.answer.late = self._deaths == deaths
                     self._let_arrive(step, awaited, over)
                 over.set()
 
@@ -207,6 +213,7 @@ class Execution:
     def _note_begun(self, action: Action) -> None:
         with self._lock:
             self._begun.add((action.name, action.target))
+            self._deaths += "kill" in (action.name, action_named(action.name).counts_as) and action.target in JOBS
 
     def _forget(self, awaited: Awaited | None) -> None:
         if awaited is not None:

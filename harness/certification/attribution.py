@@ -7,7 +7,7 @@ batch's rows are the same at the end. Any other plan runs again, alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -43,10 +43,20 @@ class _Unclear(Exception):
 def attribute(shares: Sequence[Share], evidence: Evidence, overall: Verdict) -> list[Attributed]:
     """One answer for each plan of a run. ``overall`` is the verdict on the whole run."""
     found = [_attribute(share, evidence, overall) for share in shares]
-    failed = any(one.verdict is not None and one.verdict.outcome is Outcome.FAIL for one in found)
-    if overall.outcome is Outcome.FAIL and not failed:
-        return [Attributed(None, f"the run as a whole failed: {overall.reason}") for _ in found]
-    return found
+    if overall.outcome is not Outcome.FAIL or _explain(zip(shares, found, strict=True), overall):
+        return found
+    unclear = Attributed(None, f"the run as a whole failed: {overall.reason}")
+    return [one if _has_failed(one) else unclear for one in found]
+
+
+def _explain(found: Iterable[tuple[Share, Attributed]], overall: Verdict) -> bool:
+    """Whether all that is wrong with the run lies in the batches of plans that have failed by themselves."""
+    batches = {share.batch for share, one in found if _has_failed(one)}
+    return bool(batches) and all(one.batches and {*one.batches} <= batches for one in overall.anomalies)
+
+
+def _has_failed(one: Attributed) -> bool:
+    return one.verdict is not None and one.verdict.outcome is Outcome.FAIL
 
 
 def _attribute(share: Share, evidence: Evidence, overall: Verdict) -> Attributed:
@@ -69,6 +79,9 @@ def _require_rest(evidence: Evidence, overall: Verdict) -> None:
         raise _Unclear("the run did not come to rest")
     if not evidence.readings or any(reading.rows is None for reading in evidence.readings):
         raise _Unclear("the target could not be read at the end")
+    last = [reading.rows for reading in evidence.readings[-2:] if reading.rows is not None]
+    if not same_rows(last[0], last[-1]):
+        raise _Unclear("the last two readings differ")
     between = sorted({anomaly.kind for anomaly in overall.anomalies} & KINDS_OF_THE_WHOLE_RUN)
     if between:
         raise _Unclear(f"the run as a whole shows {' and '.join(between)}")

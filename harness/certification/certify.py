@@ -44,7 +44,7 @@ from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
 from .strikes.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from .trace import Event, Line, Step, lines_in
-from .traced import REFERENCE, Trace, failed_replay, read_journal, traced
+from .traced import REFERENCE, Trace, judged_replay, read_journal, traced
 from .unswept import unswept
 from .wanted import STANDARD, Wanted
 
@@ -298,8 +298,10 @@ class _SweepState:
     def certificate(self) -> Certificate:
         space, asked = map(self._but_for_what_was_not_reached, (self.space, self.asked))
         found = [result for point in asked.points if (result := self.store.get(point.text)) is not None]
-        results = [*found, *unexplained(self.store.of_runs(), found)]
-        if all(result.verdict != "fail" for result in results) and (replayed := failed_replay(self.directory)):
+        plans = {result.plan for result in found}
+        results = [*found, *(one for one in self.store.failed() if one.plan not in plans)]
+        results += unexplained(self.store.of_runs(), results)
+        if all(result.verdict != "fail" for result in results) and (replayed := judged_replay(self.directory)):
             results.append(replayed)
         complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
         by_plan = {result.plan: result for result in found}

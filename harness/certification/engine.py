@@ -118,7 +118,7 @@ class Engine:
             if one.verdict is not None:
                 self._keep(work, _result(point, judged(one.verdict, share, result.directory), True, True, 1, pack))
         unclear = [Pack((point,)) for point, one in zip(pack.points, found, strict=True) if one.verdict is None]
-        if result.verdict.outcome is Outcome.FAIL and len(unclear) == len(pack.points):
+        if result.verdict.outcome is Outcome.FAIL and unclear:
             # What only several faults in one run show is a failure as well: it must not be lost if each passes alone.
             self._store.add(_of_the_run(pack, result))
         return unclear
@@ -146,9 +146,7 @@ class Engine:
 
     def _trial(self, pack: Pack) -> TrialResult:
         plan, every_line = format_plan(pack.plan), any(map(shows_a_recovery, pack.points))
-        own = self._request.workload
-        workload, directory = replace(own, batches=pack.batches or own.batches), self._next_directory()
-        asked = replace(self._request, plan=plan, every_line=every_line, workload=workload, directory=directory)
+        asked = replace(self._request, plan=plan, every_line=every_line, directory=self._next_directory())
         return self._session.trial(asked)
 
     def _next_directory(self) -> Path:
@@ -189,7 +187,6 @@ def _result(point: SweepPoint, outcome: Judged, reached: bool, landed: bool, tri
         tries=tries,
         cell=(point.step, point.action, point.role),
         batch=point.batch,
-        batches=point.batches,
         reached=reached,
         landed=landed,
         packed=len(pack.points),

@@ -21,7 +21,7 @@ from .trace import Line
 
 @dataclass(frozen=True)
 class Pack:
-    """Points that one run of the job covers, in the order of their batches; all ask for as many batches."""
+    """Points that one run of the job covers, in the order of their batches; their plans set the same."""
 
     points: tuple[SweepPoint, ...]
 
@@ -31,13 +31,7 @@ class Pack:
         return any(point.exclusive for point in self.points)
 
     @property
-    def batches(self) -> int | None:
-        """Of the run, where it is not as many as the workload has."""
-        return self.points[0].batches
-
-    @property
     def plan(self) -> Plan:
-        """What a plan sets is for its point alone: see :mod:`.known`."""
         return Plan(tuple(fault for point in self.points for fault in point.plan.faults), self.points[0].plan.settings)
 
     @property
@@ -94,7 +88,7 @@ def _kinds(points: Iterable[SweepPoint]) -> set[tuple[str, str]]:
 
 def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:
     """A run that takes what trials share from the others must be short: it is shared by such points only."""
-    unlike = (pack[0].batches, pack[0].exclusive) != (point.batches, point.exclusive)
+    unlike = (pack[0].plan.settings, pack[0].exclusive) != (point.plan.settings, point.exclusive)
     return unlike or any(other.batch == point.batch for other in pack)
 
 

@@ -43,9 +43,9 @@ class SweepPoint:
 
     ``at`` and ``action`` are those of the coverage matrix; ``detail`` tells points of one cell apart. ``batch`` is None
     for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
-    trials share, so that nothing else may run at the same time. ``batches``: of the run, where it is not as many as the
-    workload has. ``required``: the sink asks for what this tries: where it cannot be tried, nothing has passed.
-    ``way``: what it leads to, of points that may stand for each other; empty for others.
+    trials share, so that nothing else may run at the same time. ``required``: the sink asks for what this tries: where
+    it cannot be tried, nothing has passed. ``way``: what it leads to, of points that may stand for each other; empty
+    for others.
     """
 
     at: Step | Line
@@ -56,7 +56,6 @@ class SweepPoint:
     detail: str = ""
     alone: bool = False
     exclusive: bool = False
-    batches: int | None = None
     required: bool = False
     way: str = ""
 

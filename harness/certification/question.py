@@ -22,6 +22,9 @@ from .trace import Event, Line
 from .traced import REPLAY, Trace, traced
 from .wanted import Wanted
 
+TRIES = 2
+"""Of a replay that is inconclusive: what it lacks is not swept."""
+
 
 def replays(wanted: Wanted) -> bool:
     """Whether what a replay runs is asked for."""
@@ -29,8 +32,13 @@ def replays(wanted: Wanted) -> bool:
 
 
 def replay_of(session: Session, request: Request, directory: Path, roles: Mapping[str, int]) -> Sequence[Event]:
-    """The journal of a trial in which the batch of each role is replayed."""
-    return traced(session, replace(request, plan=crashes(roles.values())), directory, REPLAY)[1].journal
+    """The journal of a trial in which the batch of each role is replayed; of another one if it was inconclusive."""
+    plan = crashes(roles.values())
+    for _ in range(TRIES):
+        judged, trace = traced(session, replace(request, plan=plan), directory, REPLAY)
+        if judged.verdict != "inconclusive":
+            break
+    return trace.journal
 
 
 def question_of(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-from ...assertions import GuaranteeName, OutcomeName, Verdict
+from ...assertions import Guarantee, GuaranteeName, OutcomeName, Verdict, weakest
 from ...documents import CLOSED, DocumentError, parse_document, read_document, write_document
 from ...faults import format_fault, parse
 from ..errors import UsageError
@@ -54,7 +54,6 @@ class PointResult(Judged):
     tries: int = Field(ge=1, description="trials until the point was reached and its verdict clear")
     cell: tuple[str, str, str] = Field(description="its place in the coverage matrix: step, action, role of the batch")
     batch: int | None = Field(description="the batch at which its faults strike; null for a step that knows none")
-    batches: int | None = Field(default=None, description="of its run, where it is not as many as the workload has")
     reached: bool
     landed: bool = Field(description="every fault's effect was confirmed")
     without_trial: bool = Field(default=False, description="the trial ended in an error: there is nothing to judge")
@@ -88,9 +87,14 @@ def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
 
 
 def unexplained(runs: Iterable[PointResult], points: Iterable[PointResult]) -> list[PointResult]:
-    """Of the packed runs that failed as a whole, those of which no point has failed by itself."""
-    failed = [_faults(point) for point in points if point.verdict == "fail"]
-    return [run for run in runs if not any(faults and faults <= _faults(run) for faults in failed)]
+    """Of the packed runs that failed as a whole, those of which no point has failed by itself, and left as little."""
+    failed = [point for point in points if point.verdict == "fail" and _faults(point)]
+    return [run for run in runs if not any(_explains(point, run) for point in failed)]
+
+
+def _explains(point: PointResult, run: PointResult) -> bool:
+    left = [Guarantee(one.guarantee) for one in (point, run) if one.guarantee]
+    return _faults(point) <= _faults(run) and (not left or weakest(left).value == point.guarantee)
 
 
 def _faults(result: PointResult) -> frozenset[str]:
@@ -126,6 +130,11 @@ class Store:
     def get(self, plan: str) -> PointResult | None:
         with self._lock:
             return self._results.get(self.key(plan))
+
+    def failed(self) -> list[PointResult]:
+        """The points that failed, whether or not the traces still show them."""
+        with self._lock:
+            return [one for one in self._results.values() if one.verdict == "fail" and one.cell != SEVERAL]
 
     def of_runs(self) -> list[PointResult]:
         """The packed runs that failed as a whole."""

@@ -45,18 +45,19 @@ def traced(session: Session, request: Request, directory: Path, name: str) -> tu
     return Judged(**_judgement(trace.document, place)), trace
 
 
-def failed_replay(directory: Path) -> PointResult | None:
-    """The sweep's traced replay if it has failed: several faults in one run, of which a point may ask for none."""
+def judged_replay(directory: Path) -> PointResult | None:
+    """The sweep's traced replay unless it has passed. One that failed has several faults in one run, of which a point
+    may ask for none; one that is inconclusive may lack what the sweep would strike at."""
     place = directory / REPLAY
     try:
         document = read_trial(place)
     except (OSError, ValueError):
         return None
-    if document.verdict != "fail":
+    if document.verdict == "pass":
         return None
     return PointResult(
         **_judgement(document, place), step="several faults in one run: each batch is replayed", plan=document.plan,
-        tries=1, cell=SEVERAL, batch=None, reached=True, landed=True, packed=1,
+        tries=1, cell=SEVERAL, batch=None, reached=True, landed=document.verdict == "fail", packed=1,
     )  # fmt: skip
 
 

@@ -94,10 +94,19 @@ class TrialActuator:
         """Counts the job's seconds from now on. Raises EffectError."""
         return self._supervisor().stopwatch()
 
-    def kill(self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | None = None) -> str:
+    def kill(
+        self,
+        target: str,
+        point: Report,
+        *,
+        by: ActionReference | None = None,
+        restart_after: float = 0.0,
+        which: Which | None = None,
+    ) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
         if target == "driver":
-            return self._supervisor().kill(point.get("process"), restart_after)
+            stopped = self._pauses.stopped_by(by.fault, target) if by is not None else None
+            return self._supervisor().kill(stopped or point.get("process"), restart_after)
         if target == "broker":
             return self._kill_brokers(self._brokers(point, which), point, restart_after)
         if target in SERVERS:

@@ -51,6 +51,12 @@ class Pauses:
             self.record("process.paused", one.as_fields(detail))
         return detail
 
+    def stopped_by(self, fault: int, target: str) -> str | None:
+        """The process of ``target`` that an action of the fault has stopped, and that is not resumed yet."""
+        with self._lock:
+            found = [one.process for by, one in self._stopped.items() if (by.fault, one.target) == (fault, target)]
+        return found[-1] if found else None
+
     def end(self, by: ActionReference) -> str:
         """Resume what the action ``by`` has stopped, unless that was done before. Raises EffectError."""
         with self._lock:

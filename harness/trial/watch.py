@@ -8,7 +8,7 @@ threads or cuts the network: then a reading would tell of the fault, not of the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,16 @@ COMMIT, DEATH, REPLAY = "commit", "death", "replay"
 
 AT = ("phase", "edge", "batch", "file", "line", "row")
 """Fields by which a replay's point is told to be that of the fault."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The last batch that was committed before, the rows and the open transactions; or why they could not be had."""
+
+    committed: int | None
+    rows: pa.Table | None = None
+    opened: Sequence[Open] = ()
+    error: Exception | None = None
 
 
 @dataclass
@@ -94,20 +104,22 @@ class Watch:
         with self._reading:
             if where in self._hung or self.progress.busy() or self.progress.disturbed():
                 return
-            rows, opened, error = self._look(where)
-            if isinstance(error, SinkHangs):
+            seen = self._look(where)
+            if isinstance(seen.error, SinkHangs):
                 self._hung.add(where)  # it would hang there again, and the job with it
-            self._keep(rows, opened, None if error is None else one_line(error), at, batch)
+            self._keep(seen, at, batch)
 
-    def _look(self, where: str) -> tuple[pa.Table | None, list[Open], Exception | None]:
-        """Rows, open transactions, and why they could not be had."""
+    def _look(self, where: str) -> _Seen:
+        """What is committed is asked first: what becomes so during the reading need not have been read."""
+        done = checkpoint.committed(self.settler.resources.checkpoint)
+        committed = done[-1] if done else None
         try:
             opened = self._opened(where == COMMIT)
             if self.settle:
                 threading.Event().wait(self.settle)
-            return self.settler.rows(READ), opened, None
+            return _Seen(committed, self.settler.rows(READ), opened)
         except Exception as error:  # whatever it is: it is noted, and the trial goes on
-            return None, [], error
+            return _Seen(committed, error=error)
 
     def _opened(self, ended: bool) -> list[Open]:
         """Open transactions by name; whether readers are held up is asked first, because that takes less time.
@@ -123,23 +135,23 @@ class Watch:
             self._patience = SETTLED_AGAIN
             return False
 
-    def _keep(self, rows: pa.Table | None, opened: list[Open], error: str | None, at: str, batch: int | None) -> None:
-        committed = checkpoint.committed(self.settler.resources.checkpoint)
-        done, number = committed[-1] if committed else None, len(self.glimpses) + 1
+    def _keep(self, seen: _Seen, at: str, batch: int | None) -> None:
+        number, error = len(self.glimpses) + 1, None if seen.error is None else one_line(seen.error)
         fields = {
             "watch": number,
             "at": at,
             "batch": batch,
-            "committed": done,
+            "committed": seen.committed,
             "incarnation": self._incarnation,
-            "rows": None if rows is None else rows.num_rows,
-            "open": [f"{one.kind} {one.name} {one.state}" for one in opened],
+            "rows": None if seen.rows is None else seen.rows.num_rows,
+            "open": [f"{one.kind} {one.name} {one.state}" for one in seen.opened],
             "error": error,
         }
         index = self.journal.record("reading", fields)
         self.progress.note("reading", fields)
         handed_over = self.progress.newest_batch()
-        self.glimpses.append(Glimpse(number, index, done, handed_over, rows, tuple(opened), error, at))
+        opened = tuple(seen.opened)
+        self.glimpses.append(Glimpse(number, index, seen.committed, handed_over, seen.rows, opened, error, at))
 
 
 def _pass(point: Mapping[str, Any]) -> tuple[object, ...]:

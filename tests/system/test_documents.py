@@ -14,7 +14,7 @@ from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import CERTIFICATE, certificate_as_json
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
-from onceproof.harness.certification.traced import REFERENCE, failed_replay
+from onceproof.harness.certification.traced import REFERENCE, judged_replay
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.request import Request
 from onceproof.harness.session import Session
@@ -96,7 +96,7 @@ def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_pa
             name: point[name] for name in ("verdict", "reason", "anomalies")
         }
     assert rejudge(certificate, tmp_path / "sweep") == certificate
-    replay = failed_replay(tmp_path / "sweep")
+    replay = judged_replay(tmp_path / "sweep")
     assert replay is not None, "each batch of an appending sink was replayed"
     assert set(replay.anomalies) == {"duplicated"}
     assert rejudge(certificate.model_copy(update={"points": [replay]}), tmp_path / "sweep").points == [replay]

@@ -45,6 +45,31 @@ def write_batch(df, batch_id, target):
 """
 """A sink that adds a batch unless it is known, and may take a refusal for an answer."""
 
+GIVES_UP = """
+import json
+
+import redis
+
+GUARANTEE, SERVICES = "exactly-once", ("redis",)
+
+def write_batch(df, batch_id, target):
+    db = redis.Redis.from_url(target.redis, socket_timeout=3)
+    with db.pipeline() as pipe:
+        if WATCHES:
+            pipe.watch("batches")
+        if db.sismember("batches", batch_id):
+            return
+        pipe.multi()
+        for row in df.toArrow().to_pylist():
+            pipe.rpush("rows", json.dumps(row, default=str))
+        pipe.sadd("batches", batch_id)
+        pipe.execute()
+
+def read(target):
+    return [json.loads(row) for row in redis.Redis.from_url(target.redis).lrange("rows", 0, -1)]
+"""
+"""A driver that dies of an EXEC that takes too long."""
+
 COUNT = "SELECT count(*) FROM events"
 
 
@@ -167,6 +192,19 @@ def test_a_lookup_that_is_stopped_has_not_reached_its_service(session: Session, 
     result = session.trial(Request(str(sink), plan=plan, workload=SMALL, watch=False, own_services=own))
     assert result.verdict.outcome.value == "pass", result.verdict.reason
     assert [path.rpartition("/")[2] for path in store.looked_up if not path.endswith("/")] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("watches", "outcome"), [(False, "fail"), (True, "pass")])
+def test_a_request_arrives_also_if_its_driver_has_died_of_the_wait(
+    session: Session, tmp_path: Path, watches: bool, outcome: str
+) -> None:
+    sink = tmp_path / "gives_up.py"
+    sink.write_text(GIVES_UP.replace("WATCHES", str(watches)))
+    plan = "request:before[kind=EXEC, batch=1]#1 -> delay(longest=20s) until sink.write:before[batch=2]"
+    result = session.trial(Request(str(sink), plan=plan, workload=SMALL, watch=False))
+    assert result.verdict.outcome.value == outcome, result.verdict.reason
+    assert [one.kind for one in result.verdict.anomalies] == ([] if watches else ["duplicated"])
+    assert landed(result)
 
 
 def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_again(session: Session) -> None:

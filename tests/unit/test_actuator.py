@@ -165,6 +165,19 @@ TASK = {"phase": "task.run", "process": "worker2:7"}
 FIRST, SECOND = ActionReference(0, 0), ActionReference(1, 0)
 
 
+@pytest.mark.parametrize(("fault", "killed"), [(0, "driver:1"), (1, "worker2:7")])
+def test_a_driver_that_was_stopped_is_the_one_that_its_fault_kills(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, fault: int, killed: str
+) -> None:
+    """Where an executor reports the point, no driver is named: the newest is the one that took its place."""
+    found: list[str | None] = []
+    monkeypatch.setattr(Drivers, "kill", lambda self, process, restart_after: found.append(process))
+    monkeypatch.setattr(Drivers, "replace", lambda self, incarnation: "stopped", raising=False)
+    bench.actuator.pause("driver", TASK, by=ActionReference(0, 0), replace=True)
+    bench.actuator.kill("driver", TASK, by=ActionReference(fault, 1))
+    assert found == [killed]
+
+
 @pytest.mark.parametrize(
     ("target", "point", "process"),
     [

@@ -57,7 +57,13 @@ class Acts:
     killing: threading.Event = field(default_factory=threading.Event)
 
     def kill(
-        self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0, which: str | None = None
+        self,
+        target: str,
+        point: Mapping[str, Any],
+        *,
+        by: object,
+        restart_after: float = 0.0,
+        which: str | None = None,
     ) -> str:
         self.killing.set()
         if self.during_kill:
@@ -584,10 +590,28 @@ def test_a_late_request_is_answered_before_that_which_it_was_kept_for_goes_on(jo
         late.tell("request", "before", thread="1", **at)
         journal.wait_for("fault.fired")
         next_one.tell("request", "before", thread="2", **at)
-        assert late.answer() == b"G"
+        assert late.answer() == b"L"
         assert next_one.parked()
         assert late.ask("request", "after", thread="1", **at) == b"G"
         assert next_one.answer() == b"G"
+
+
+@pytest.mark.parametrize(("death", "answer"), [("kill(driver)", b"G"), ("kill(postgres)", b"L")])
+def test_what_a_plan_kills_had_not_sent_the_request_that_is_kept_and_whoever_dies_of_the_wait_had(
+    journal: Journal, acts: Acts, death: str, answer: bytes
+) -> None:
+    plan = (
+        "request:before[batch=2]#1 -> delay(longest=1m) until sink.write:before[batch=3];"
+        f" batch.commit:after[batch=2] -> {death}"
+    )
+    with serving(plan, acts, journal) as injector:
+        Probe(injector).ask("sink.write", "before", batch=2, driver="m")
+        kept = Probe(injector)
+        kept.tell("request", "before", thread="1", service="redis", kind="SET", role="driver", driver="m")
+        journal.wait_for("fault.fired")
+        Probe(injector).ask("batch.commit", "after", batch=2, driver="m")
+        Probe(injector).tell("sink.write", "before", batch=3, driver="n")
+        assert kept.answer() == answer
 
 
 def test_a_kept_thread_is_let_go_after_its_longest_time(journal: Journal, acts: Acts) -> None:

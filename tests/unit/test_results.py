@@ -12,7 +12,7 @@ from onceproof.harness.certification.certificate import CERTIFICATE
 from onceproof.harness.certification.certify import with_struck
 from onceproof.harness.certification.points import Space, SweepPoint
 from onceproof.harness.certification.results import INPUTS as INPUTS_FILE
-from onceproof.harness.certification.results import RESULTS, PointResult, Store, unexplained
+from onceproof.harness.certification.results import RESULTS, SEVERAL, PointResult, Store, unexplained
 from onceproof.harness.certification.trace import Step
 from onceproof.harness.errors import UsageError
 
@@ -84,6 +84,16 @@ def test_a_run_that_failed_is_explained_by_a_point_of_it_that_failed_by_itself()
     assert unexplained([run], [result(), result("sink.write:after[batch=3] -> kill(driver)", "fail")]) == [run]
     assert unexplained([run], [result(), result(other, "fail")]) == []
     assert unexplained([run], [result(), result("set rows = 16000", "fail")]) == [run], "that was another run"
+    weaker = run.model_copy(update={"guarantee": "none"})
+    assert unexplained([weaker], [result(), result(other, "fail")]) == [weaker], "the point left more than the run"
+
+
+def test_a_failure_stays_one_whatever_the_traces_show_when_the_sweep_is_resumed(tmp_path: Path) -> None:
+    store = Store(tmp_path, INPUTS)
+    store.add(result("sink.write:before[batch=1] -> kill(driver)"))
+    store.add(result(verdict="fail"))
+    store.add(result("sink.write:after[batch=2] -> kill(driver)", "fail").model_copy(update={"cell": SEVERAL}))
+    assert [one.plan for one in Store(tmp_path, INPUTS).failed()] == [PLAN]
 
 
 def test_a_point_that_was_struck_stays_asked_whatever_the_replay_shows(tmp_path: Path) -> None:

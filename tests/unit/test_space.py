@@ -290,11 +290,11 @@ def test_batches_of_two_digits_are_struck_in_a_longer_run_of_their_own() -> None
     found = space(trace, roles={"middle": 1}, batches=3).points
     late = [one for one in found if one.role == "late"]
     assert [one.text for one in late] == [
-        f"batch.commit:before[batch={batch}] -> kill(driver)" for batch in (9, 10, 11)
+        f"set batches = 12; batch.commit:before[batch={batch}] -> kill(driver)" for batch in (9, 10, 11)
     ]
-    assert {pack.batches for pack in packs(late, 8)} == {12}
-    assert sorted(len(pack.points) for pack in packs(found, 8) if pack.batches == 12) == [3]
-    assert all(len({one.batches for one in pack.points}) == 1 for pack in packs(found, 8))
+    [pack] = [pack for pack in packs(found, 8) if pack.plan.settings == {"batches": "12"}]
+    assert pack.points == tuple(late)
+    assert all(len({str(one.plan.settings) for one in pack.points}) == 1 for pack in packs(found, 8))
 
 
 def test_what_every_batch_asks_for_is_struck_where_ten_batches_lie_behind_it() -> None:
@@ -306,11 +306,10 @@ def test_what_every_batch_asks_for_is_struck_where_ten_batches_lie_behind_it() -
     trace = [*asked(0, "CREATE", "INSERT", "DELETE"), *asked(1, "INSERT", "DELETE"), *asked(2, "INSERT", "DELETE")]
     late = [one for one in space(trace, batches=3).points if one.role == "late" and one.step.startswith("request")]
     assert [one.text for one in late] == [
-        f"request:{edge}[service=postgres, kind={kind}, batch={batch}]#1 -> kill(driver)"
+        f"set batches = 12; request:{edge}[service=postgres, kind={kind}, batch={batch}]#1 -> kill(driver)"
         for kind in ("INSERT", "DELETE")
         for edge, batch in (("before", 10), ("after", 11))
     ]
-    assert {one.batches for one in late} == {12}
 
 
 @pytest.mark.parametrize("batches", [None, 12, 20])

@@ -92,7 +92,7 @@ def trial(tmp_path: Path) -> Trial:
 
 def committed(trial: Trial, *batches: int) -> None:
     commits = trial.target.checkpoint / "commits"
-    commits.mkdir(parents=True)
+    commits.mkdir(parents=True, exist_ok=True)
     for batch in batches:
         (commits / str(batch)).write_text("v1\n{}")
 
@@ -119,6 +119,22 @@ def test_the_target_is_read_where_a_batch_has_just_been_committed(trial: Trial, 
         "open": [],
         "error": None,
     }
+
+
+def test_what_is_committed_during_a_reading_need_not_have_been_read(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed(trial, 0)
+    rows = trial.target.rows
+
+    def meanwhile(deadline: float) -> pa.Table:
+        committed(trial, 1)
+        return rows(deadline)
+
+    monkeypatch.setattr(trial.target, "rows", meanwhile)
+    trial.watch.after_death()
+    (glimpse,) = trial.watch.glimpses
+    assert glimpse.committed == 0
 
 
 def test_a_batch_that_is_in_flight_when_the_driver_dies_is_reported(trial: Trial) -> None:

@@ -14,6 +14,7 @@ from ..trace import Step, executed
 from ._declaration import Strike
 
 BATCHES = 12
+SETTINGS = {"batches": str(BATCHES)}
 LATE = "late"
 STRUCK = (9, 10, 11)
 """The last id of one digit, the first of two, and one that follows another of two."""
@@ -49,7 +50,7 @@ def _of_every_batch(question: Question) -> list[Kind]:
 
 def _point(here: Step, fault: Fault, batch: int, shown: str = "") -> SweepPoint:
     detail = f"{shown}{BATCHES} batches, id {batch}"
-    return SweepPoint(here, format_action(KILL), LATE, batch, Plan((fault,)), detail, batches=BATCHES)
+    return SweepPoint(here, format_action(KILL), LATE, batch, Plan((fault,), SETTINGS), detail)
 
 
 STRIKE = Strike(95, (longer,))
