@@ -32,9 +32,10 @@ AGAIN = "set starts = 4; "
 BEHIND = f"{AGAIN}batch.commit:before[batch=1] -> fail"
 
 
-def test_the_query_fails_behind_its_batch_and_by_the_last_request_that_is_lost() -> None:
-    assert texts(INSERT, COMMIT, CREATED, COMMITTED) == [
+def test_the_query_fails_behind_its_batch_and_by_a_request_that_is_lost() -> None:
+    assert texts(INSERT, INSERT, INSERT, COMMIT, CREATED, COMMITTED) == [
         BEHIND,
+        f"{AGAIN}request:before[service=postgres, kind=INSERT, batch=1]#3 -> drop",
         f"{AGAIN}request:before[service=postgres, kind=COMMIT, batch=1]#1 -> drop",
         f"{AGAIN}request:after[service=postgres, kind=COMMIT, batch=1]#1 -> drop",
     ]
@@ -44,8 +45,8 @@ def test_the_query_fails_behind_its_batch_and_by_the_last_request_that_is_lost()
 def test_where_there_are_no_requests_a_change_of_a_file_fails_or_a_line() -> None:
     [_, changed] = texts(CREATED, LINE, COMMITTED)
     assert changed == f'{AGAIN}file:before[op=create, path="target/1.json", batch=1]#1 -> fail'
-    [_, line] = texts(LINE, LINE, COMMITTED)
-    assert line == f"{AGAIN}line[s.py:7][batch=1]#2 -> fail"
+    [_, middle, last] = texts(LINE, LINE, LINE, COMMITTED)
+    assert (middle, last) == (f"{AGAIN}line[s.py:7][batch=1]#2 -> fail", f"{AGAIN}line[s.py:7][batch=1]#3 -> fail")
 
 
 def test_a_job_that_may_not_know_how_is_not_asked_to() -> None:

@@ -189,18 +189,43 @@ def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> No
         return [re.sub(r"\[service=postgres, kind=(\w), batch=(\d)\]#1", r"\1\2", text) for text in found]
 
     ends = ["middle A 1 to postgres", "middle E 1 to postgres", "middle create target/a", "middle create target/e"]
-    assert taken(by_lines=True) == [*ends, "middle for good, E 1 to postgres"]
+    dies = ["middle and dies half-way, A 1 to postgres", "middle and dies half-way, create target/a"]
+    assert taken(by_lines=True) == [*ends, "middle for good, E 1 to postgres", *dies]
     assert taken(by_lines=False) == [
         *(f"middle {kind} 1 to postgres" for kind in "ABDE"),
         "first E 1 to postgres",
         *(f"middle create target/{name}" for name in "abde"),
         "first create target/e",
         "middle for good, E 1 to postgres",
+        *dies,
     ]
     assert midway() == [
         f"request:before{here} -> pause(driver, longest=30s) until request:before{there}; "
         f"request:before{there} -> delay(longest=20s) until sink.write:after[batch=1]"
         for here, there in (("A1", "B2"), ("A1", "E2"), ("E1", "E2"))
+    ]
+
+
+def test_a_driver_that_was_taken_for_dead_dies_behind_the_first_change_that_it_still_makes() -> None:
+    trace = [point("request", "before", batch=1, service="postgres", kind=kind, text=kind) for kind in "AABA"]
+    found = space([*batch_of(1), *trace], roles={"middle": 1}).points
+    assert [one.text for one in found if "dies half-way" in one.detail] == [
+        "request:before[service=postgres, kind=A, batch=1]#1 -> "
+        "pause(driver, longest=30s) until batch.commit:after[batch=1]; "
+        "request:after[service=postgres, kind=A, batch=1]#4 -> kill(self)"
+    ], "three are the other one's"
+    unsteady = [{**one, "service": "kafka", "kind": "Produce"} for one in trace]
+    assert not [one for one in space([*batch_of(1), *unsteady]).points if "dies half-way" in one.detail]
+
+
+def test_a_driver_that_was_taken_for_dead_comes_back_where_the_other_one_is_about_to_do_the_next_change() -> None:
+    asked = point("request", "before", batch=1, service="postgres", kind="INSERT", text="INSERT")
+    trace = [*batch_of(1), *(event for line in (6, 7, 8) for event in (*lines(1, (line, 1)), asked))]
+    found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: True)).points
+    assert [one.text for one in found if "at the next change" in one.detail] == [
+        f"line[s.py:{first}][batch=1]#1 -> pause(driver, longest=30s) until line[s.py:{then}][batch=1]#1; "
+        f"line[s.py:{then}][batch=1]#1 -> delay(longest=5s) until sink.write:after[batch=1]"
+        for first, then in ((6, 7), (7, 8))
     ]
 
 

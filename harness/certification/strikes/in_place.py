@@ -3,16 +3,19 @@ the first run left there, and not lost as in a new driver."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from ....faults import Action, Fault, Moment, Plan, Point, format_action
-from ..effects import steady
+from ..effects import numbers, steady
 from ..files import FILES
 from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, line_at
 from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import Line, Step, driver_lines, executed
 from ._declaration import Strike
+
+One = TypeVar("One")
 
 STARTS = 4
 AGAIN = {"starts": str(STARTS)}
@@ -22,8 +25,9 @@ DETAIL = "started again in place"
 
 
 def in_place(question: Question) -> Iterator[SweepPoint]:
-    """In the middle batch, the query fails behind all of it, and where the batch is half done: by a request that is
-    lost on its way out, and on its way back; else by a change of a file, or at a line, that fails."""
+    """In the middle batch, the query fails behind all of it, and where it is done in part, by the middle and the last
+    request: they are lost on their way out, the last one also on its way back; else by such changes of files, or at
+    such lines, that fail. What a sink has gathered of the batch by then may still be there."""
     batch = question.middle
     if not question.reference_job:
         return
@@ -31,18 +35,25 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
     if here in executed(question.trace, batch).steps:
         yield _point(here, crash_in(batch).at, FAIL, batch)
     if asked := steady(question, REQUESTS, batch):
-        yield _point(Step(asked[-1].phase, "before"), asked[-1].point("before", batch), DROP, batch)
+        for one in _middle_and_last(asked):
+            yield _point(Step(one.phase, "before"), one.point("before", batch), DROP, batch)
         if asked[-1].answered:
             yield _point(Step(asked[-1].phase, "after"), asked[-1].point("after", batch), DROP, batch)
     elif changed := steady(question, FILES, batch):
-        yield _point(Step(changed[-1].phase, "before"), changed[-1].point("before", batch), FAIL, batch)
+        for one in _middle_and_last(changed):
+            yield _point(Step(one.phase, "before"), one.point("before", batch), FAIL, batch)
     elif lines := driver_lines(question.trace, batch):
-        yield _point(lines[-1], line_at(lines[-1], batch, lines.count(lines[-1])), FAIL, batch)
+        for line, nth in _middle_and_last(list(zip(lines, numbers(lines), strict=True))):
+            yield _point(line, line_at(line, batch, nth), FAIL, batch)
 
 
 def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) -> SweepPoint:
     plan = Plan((Fault(at, (action,)),), AGAIN)
     return SweepPoint(here, format_action(action), MIDDLE, batch, plan, detail=DETAIL, alone=True)
+
+
+def _middle_and_last(found: Sequence[One]) -> list[One]:
+    return [found[place] for place in dict.fromkeys((len(found) // 2, len(found) - 1))]
 
 
 STRIKE = Strike(85, (in_place,))

@@ -10,11 +10,12 @@ change something, and rather before those that were seen to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ....faults import Action, Fault, Point
 from ..effects import Effect
 from ..kinds import FAMILIES, effects_of
-from ..points import Question, SweepPoint, selector
+from ..points import Question, SweepPoint, line_at, selector
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, executed
@@ -28,6 +29,8 @@ MIDWAY = 20.0
 """Seconds that the other driver is kept at most in the middle of the next batch, until this one has done its own: it
 may be about to be refused, or may wait for a lock that the other one holds."""
 
+BESIDE = 5.0
+"""Seconds that it is kept at most in the middle of the same batch: whoever holds a lock there holds up this one."""
 
 HANDED_OVER = Step("sink.write", "before")
 
@@ -43,6 +46,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     if HANDED_OVER in seen.steps and HANDED_OVER in executed(question.trace, batch + 1).steps:
         yield _point(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, batch + 1)
     yield from _midway(question, batch)
+    yield from _beside(question, batch)
     for role in dict.fromkeys((question.first_role, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
@@ -64,6 +68,17 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
         until = point_of(following[then], batch + 1)
         kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
         yield paused_before(change, MIDDLE, batch, until, detail, kept)
+
+
+def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
+    """Before a line that was seen to change something, until the other driver is behind that one and at the next; there
+    it waits until this one has ended the batch: what both prepare under one name has the rows of both then."""
+    lines = of_changes(question, batch)
+    ended = Point("sink.write", "after", {"batch": batch})
+    for line, following in evenly([*pairwise(lines)], AT_MOST):
+        until = line_at(following, batch, 1)
+        kept = Fault(until, (Action("delay", None, {"longest": BESIDE}, until=ended),))
+        yield paused_before(line, MIDDLE, batch, until, ", until the other one is at the next change", kept)
 
 
 def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:

@@ -5,7 +5,10 @@ what is there, and writes now, within one line of the sink. And one that is, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ....faults import Action, Fault
+from ....faults.declarations import ITSELF
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint
 from ..roles import MIDDLE
@@ -41,4 +44,18 @@ def for_good(question: Question) -> Iterator[SweepPoint]:
         yield paused_before(change, MIDDLE, batch, end_of(batch), FOR_GOOD, then=(KILL,))
 
 
-STRIKE = Strike(66, (at_effects, for_good))
+def half_way(question: Question) -> Iterator[SweepPoint]:
+    """It goes on when the other one has ended the batch, and dies behind its first change: as supervisors end such
+    drivers once they reach them again. Who overwrites what is there has to get to the end."""
+    batch = question.middle
+    for family in FAMILIES:
+        changes = [one for one in effects_of(question, family, batch) if one.steady and one.answered]
+        if changes:
+            first = changes[0]
+            done = first.point("after", batch)
+            again = sum(one.where == first.where for one in changes) + first.nth
+            died = Fault(replace(done, nth=again), (Action("kill", ITSELF),))
+            yield paused_before(first, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
+
+
+STRIKE = Strike(66, (at_effects, for_good, half_way))
