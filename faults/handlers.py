@@ -72,14 +72,15 @@ Not Fenced: a commit that was done, and is sent again because its answer was los
 
 NEVER_BEGUN = frozenset(
     {
-        "AskError", "BusyLoadingError", "CannotConnectNow", "ConnectTimeout", "ConnectTimeoutError",
-        "ConnectionRefusedError", "ExecAbortError", "MovedError", "NewConnectionError",
-        "NoScriptError", "PoolTimeout", "psycopg.errors.ConnectionTimeout", "TooManyConnections",
-        "TryAgainError", "gaierror",
+        "Ask", "Buffer", "BusyLoading", "CannotConnectNow", "ClientConnector", "Connect", "ConnectTimeout",
+        "ConnectionRefused", "ExecAbort", "Moved", "NewConnection", "NoBrokersAvailable", "NoScript", "PoolTimeout",
+        "ServerSelectionTimeout", "TooManyConnections", "TryAgain", "Watch", "gaierror",
+        "psycopg.errors.ConnectionTimeout",
     }
 )  # fmt: skip
-"""Classes of clients (psycopg, redis, requests, urllib3, httpx, socket) which say the same, whatever their words; by
-dotted names where the last one says something else of other clients."""
+"""Classes of clients (psycopg, asyncpg, redis, pymongo, kafka, confluent_kafka, requests, urllib3, httpx, aiohttp,
+socket) which say the same, whatever their words: without Error at their end, and by dotted names where the last one
+says something else of other clients. BufferError: librdkafka's queue is full, and has not taken the record."""
 
 
 def errors_at(path: Path, line: int, root: Path | None = None) -> tuple[str, ...]:
@@ -140,7 +141,7 @@ def says_undone(name: str) -> bool:
     (True, False)
     """
     last = name.rpartition(".")[2]
-    return bool({name, last} & NEVER_BEGUN) or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
+    return bool({name, last.removesuffix("Error")} & NEVER_BEGUN) or (_has(UNDONE, last) and not _has(ON_THE_WAY, last))
 
 
 def _tries(tree: ast.Module, line: int) -> list[Try | With | Function]:
