@@ -342,4 +342,5 @@ class _SweepState:
     def _but_for_what_was_not_reached(self, space: Space) -> Space:
         """Without the points for which others stand, or that depend on time."""
         traces = Traces(self.trace.journal, self.replay, [*self.roles.values()])
-        return left_to_chance(but_for_those_that_others_stand_for(space, self.store), self.store, traces)
+        space = but_for_those_that_others_stand_for(space, self.store)
+        return left_to_chance(space, self.store, traces, lambda result: read_journal(result.place(self.directory)))

@@ -2,13 +2,16 @@
 batch by chance.
 
 Where the two traces differ in how often a batch has such a point, it says nothing that no try reached it: it is left
-out, and named. One that both have equally often must be reached.
+out, and named. So it is where a try, in which no fault has struck before, committed the batch with fewer of them than
+the reference: a sink that flushes by age does so more often where each of its lines is reported. What is in the traces
+and the tries equally often must be reached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from ...faults import Point
 from ...faults.matching import matches
@@ -34,6 +37,16 @@ class Traces:
         struck = [fault.at for fault in point.plan.faults]
         return any(self._count_apart(at) for at in struck if isinstance(at, Point) and at.phase in PHASES)
 
+    def has_more(self, point: SweepPoint, tried: Sequence[Event]) -> bool:
+        """Whether the reference has what the point's only fault strikes more often than a try that has some of it, and
+        has committed the batch."""
+        ats = [fault.at for fault in point.plan.faults]
+        if point.batch is None or len(ats) != 1 or not isinstance(ats[0], Point) or ats[0].phase not in PHASES:
+            return False
+        seen = reports(tried, point.batch)
+        ended = any((one["phase"], one.get("edge")) == ("batch.commit", "after") for one in seen)
+        return ended and 0 < _count(seen, ats[0]) < _count(reports(self.reference, point.batch), ats[0])
+
     def _count_apart(self, at: Point) -> bool:
         anywhere = replace(at, where={name: value for name, value in at.where.items() if name != "batch"})
         return any(
@@ -43,9 +56,18 @@ class Traces:
         )
 
 
-def left_to_chance(space: Space, store: Store, traces: Traces) -> Space:
-    """The space without the points that no try reached, and in which the traces differ: these are named."""
-    left_out = [point for point in space.points if _was_missed(store.get(point.text)) and traces.differ(point)]
+JournalOf = Callable[[PointResult], Sequence[Event]]
+
+
+def left_to_chance(space: Space, store: Store, traces: Traces, journal: JournalOf) -> Space:
+    """The space without the points that no try reached, and in which the traces differ, or the last try from them:
+    these are named. ``journal`` is that of a result's trial."""
+
+    def by_chance(point: SweepPoint) -> bool:
+        result = store.get(point.text)
+        return _was_missed(result) and (traces.differ(point) or traces.has_more(point, journal(result)))
+
+    left_out = [point for point in space.points if by_chance(point)]
     kept = tuple(point for point in space.points if point not in left_out)
     return replace(space, points=kept, by_chance=tuple(map(_gap, left_out)))
 
@@ -55,7 +77,7 @@ def _gap(point: SweepPoint) -> Gap:
     return Gap(point.at, point.action, point.role, ": ".join([*filter(None, [point.detail]), reason]))
 
 
-def _was_missed(result: PointResult | None) -> bool:
+def _was_missed(result: PointResult | None) -> TypeGuard[PointResult]:
     """Whether its trials said nothing but that."""
     return result is not None and result.verdict == "inconclusive" and not (result.reached or result.without_trial)
 

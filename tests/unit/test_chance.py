@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -46,10 +47,10 @@ def point(plan: str) -> SweepPoint:
     return SweepPoint(at, "kill(driver)", "middle", 1, parse(f"{plan} -> kill(driver)"))
 
 
-def left(missed: SweepPoint, **result: Any) -> Space:
-    """The space of one point, with what became of it."""
+def left(missed: SweepPoint, tried: Sequence[dict[str, Any]] = (), **result: Any) -> Space:
+    """The space of one point, with what became of it, and what its trial reported."""
     results = {missed.text: SimpleNamespace(**MISSED | result)}
-    return left_to_chance(Space((missed,)), cast(Store, results), TRACES)
+    return left_to_chance(Space((missed,)), cast(Store, results), TRACES, lambda result: tried)
 
 
 @pytest.mark.parametrize(
@@ -92,10 +93,30 @@ def test_only_what_was_not_reached_is_left_to_chance(result: dict[str, Any]) -> 
 
 def test_what_has_no_result_yet_and_what_was_never_traced_is_kept() -> None:
     missed = point("line[s.py:9][batch=1]#1")
-    assert left_to_chance(Space((missed,)), cast(Store, {}), TRACES).points == (missed,)
+    assert left_to_chance(Space((missed,)), cast(Store, {}), TRACES, lambda result: ()).points == (missed,)
     alone = Traces(TRACES.reference, (), [0, 1])
     results = cast(Store, {missed.text: SimpleNamespace(**MISSED)})
-    assert left_to_chance(Space((missed,)), results, alone).points == (missed,)
+    assert left_to_chance(Space((missed,)), results, alone, lambda result: ()).points == (missed,)
+
+
+def test_what_is_there_more_often_where_lines_are_reported_is_left_to_chance() -> None:
+    """A sink that flushes by age."""
+    trace = [event for run in ("a", "b") for event in asked("INSERT", 1, run) * 3]
+    flushes = Traces(trace[:6], trace[6:], [1])
+    third = point("request:before[service=postgres, kind=INSERT, batch=1]#3")
+
+    def kept(*tried: dict[str, Any], of: SweepPoint = third) -> bool:
+        results = cast(Store, {of.text: SimpleNamespace(**MISSED)})
+        return left_to_chance(Space((of,)), results, flushes, lambda result: tried).points == (of,)
+
+    committed = {"event": "point", "phase": "batch.commit", "edge": "after", "batch": 1, "run": "t"}
+    twice = asked("INSERT", 1, "t") * 2
+    assert not kept(*twice, committed)
+    assert kept(*twice), "the batch was not committed"
+    assert kept(committed), "that it was not seen at all has another reason"
+    assert kept(*twice, *asked("INSERT", 1, "t"), committed), "the third one was there"
+    crash = "batch.commit:before[batch=1] -> kill(driver); "
+    assert kept(*twice, committed, of=point(f"{crash}request:before[service=postgres, kind=INSERT, batch=1]#3"))
 
 
 def test_a_certificate_names_what_was_left_to_chance() -> None:
