@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from ...additions import declared_in
-from ._declaration import Address, Answered, Conversation, Protocol, Request, Route, Sent
+from ._declaration import Address, Answered, Conversation, Instead, Protocol, Request, Route, Sent
 from ._own import OWN
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Address",
     "Answered",
     "Conversation",
+    "Instead",
     "Protocol",
     "Request",
     "Route",

@@ -10,20 +10,27 @@ from ..errors import closest
 
 
 @dataclass(frozen=True)
+class Instead:
+    """What the service is sent in the place of a request: the error with which it answers that is its own."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
 class Request:
     """What a client asks of a service and gets one answer to.
 
     ``kind`` is the protocol's word for it (``INSERT``, ``COMMIT``, ``SET``), ``text`` its beginning for people,
     ``told`` what else it says of itself, by name. ``changes``: it may change something that outlives the connection, or
-    is part of what does. ``refused`` makes the answer that it failed with an error of the protocol's, where that is
-    possible; it raises ValueError where it is not. ``looks_up``: it changes nothing, but a client may take its refusal
-    for the answer that nothing is there.
+    is part of what does. ``refused`` makes the answer that it failed with an error of the protocol's, or what makes the
+    service fail with it, where that is possible; it raises ValueError where it is not. ``looks_up``: it changes
+    nothing, but a client may take its refusal for the answer that nothing is there.
     """
 
     kind: str
     text: str = ""
     changes: bool = True
-    refused: Callable[[str], bytes] | None = field(default=None, compare=False)
+    refused: Callable[[str], bytes | Instead] | None = field(default=None, compare=False)
     told: Mapping[str, str | int] = field(default_factory=dict, compare=False)
     looks_up: bool = False
 
@@ -85,10 +92,11 @@ class Protocol:
     for the same data, because they gather it for a while; ``unanswered``: those of which it is not known what answers
     them; ``asked_again``: those that a service may refuse for the moment, so that clients ask again before they go on;
     ``lookups``: those that change nothing, whose refusal clients may not see as one; ``refusable``: those for which an
-    answer with one of ``errors`` can be made up. ``refusals``: of these the ones by which a service says of any of them
-    that it has not been done, where it is stopped before it goes out, or that it may not have been, where it has been
-    (after); clients do not try again by themselves. ``patience``: seconds for which a client of it waits for an answer,
-    unless it is told otherwise; 0 for as long as it takes."""
+    answer with one of ``errors`` can be made up; ``refuses_any``: it can for every kind, and not once it is done, since
+    the service itself is made to fail. ``refusals``: of the errors those by which a service says of any request that it
+    has not been done, where it is stopped before it goes out, or that it may not have been, where it has been (after);
+    clients do not try again by themselves. ``patience``: seconds for which a client of it waits for an answer, unless
+    it is told otherwise; 0 for as long as it takes."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
@@ -98,10 +106,15 @@ class Protocol:
     unanswered: frozenset[str] = frozenset()
     asked_again: frozenset[str] = frozenset()
     refusable: tuple[str, ...] = ()
+    refuses_any: bool = False
     errors: tuple[str, ...] = ()
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lookups: tuple[str, ...] = ()
     patience: float = 0.0
+
+    def can_refuse(self, kind: object) -> bool:
+        """Whether an answer with an error can be made up for requests of this kind."""
+        return self.refuses_any or kind in self.refusable
 
     def may_have(self, kind: str) -> bool:
         """Whether there may be a request of this kind."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ._buffers import length_at, taken
-from ._declaration import Answered, Protocol, Request, Sent
+from ._declaration import Answered, Instead, Protocol, Request, Sent
 from ._sql import statements
 
 NAME = "Postgres'"
@@ -36,6 +37,15 @@ COMPLETED = b"CIs"
 """CommandComplete, EmptyQueryResponse, PortalSuspended: the end of one Execute."""
 
 STARTUP = Request("startup", changes=False)
+
+INJECTED = "injected by onceproof"
+CANCELED = "QUERY_CANCELED"
+ERRORS = {
+    CANCELED: "57014", "SERIALIZATION_FAILURE": "40001", "DEADLOCK_DETECTED": "40P01", "LOCK_NOT_AVAILABLE": "55P03",
+    "DISK_FULL": "53100",
+}  # fmt: skip
+"""PostgreSQL documentation, appendix A; the first is that of statement_timeout, and of a COPY that its client ends."""
+FAILING = f"DO $$ BEGIN RAISE EXCEPTION '{INJECTED}' USING ERRCODE = '{{}}'; END $$"
 
 BEGINNING = frozenset({"BEGIN", "START"})
 ENDING = frozenset({"COMMIT", "END", "ROLLBACK", "ABORT", "PREPARE TRANSACTION"})
@@ -172,6 +182,8 @@ class _Session:
     def _asked(self, data: bytes, request: Request, ends: int | None, *, extended: bool) -> Sent:
         self._waits.append(ends)
         self._extended = extended
+        if ends is None and request.changes:
+            request = replace(request, refused=partial(_failing, data))
         return Sent(data, request)
 
     # -- what the server sends ------------------------------------------------------------------------------------
@@ -241,8 +253,26 @@ def _request(texts: list[str], found: list[tuple[str, bool]]) -> Request:
     return Request(kinds or "SYNC", text[:SHOWN], any(changes for _, changes in found))
 
 
+def _failing(data: bytes, error: str) -> Instead:
+    """What makes the server answer with this error, in the place of a request that ends with its Sync, if it has one. A
+    transaction block has failed then, and its COMMIT rolls back. Raises ValueError for an error that it cannot be."""
+    if data[0] != COPY_DONE:
+        return Instead(_packet(QUERY, FAILING.format(ERRORS[error])))
+    if error != CANCELED:
+        raise ValueError(f"the end of a COPY fails by {CANCELED} only")
+    return Instead(_packet(COPY_FAIL, INJECTED) + data[len(_packet(COPY_DONE)) :])
+
+
+def _packet(kind: int, text: str | None = None) -> bytes:
+    body = b"" if text is None else text.encode() + b"\0"
+    return bytes([kind]) + struct.pack("!i", 4 + len(body)) + body
+
+
 PROTOCOL = Protocol(
     lambda route: _Session(),
     kinds=("INSERT", "COPY", "COMMIT", "PREPARE TRANSACTION", "COMMIT PREPARED"),
     in_capitals=True,
+    refuses_any=True,
+    errors=tuple(ERRORS),
+    refusals={"before": (CANCELED,)},
 )

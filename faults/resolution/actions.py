@@ -184,9 +184,12 @@ def _check_answer(planned: PlannedAction) -> None:
         raise planned.error(message, "name")
     for protocol in protocols:
         possible = protocol.lookups if is_lookup(at) else protocol.refusable
-        if kind not in possible:
+        if kind not in possible and not protocol.refuses_any:
             message = f"{planned.text} needs a kind of request whose answer can be made up: one of "
             raise planned.error(message + listed(f"kind={name}" for name in possible), "name")
+        if protocol.refuses_any and at.edge == "after":
+            message = f"{planned.text}: what is done cannot fail any more: stop it on its way out, at request:before"
+            raise planned.error(message, "name")
         if error not in protocol.errors:
             message = f"no error is called {print_value(error)}: {nearest(str(error), protocol.errors)}"
             raise planned.error(message, "arguments", "error")

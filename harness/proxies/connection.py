@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...faults.protocols import Answered, Conversation, Request, Sent
+from ...faults.protocols import Answered, Conversation, Instead, Request, Sent
 from .peers import Peer, has_ended, readable
 
 QUEUED = 4 * 1024 * 1024
@@ -24,9 +24,9 @@ class Refused:
     answer: bytes
 
 
-Order = Literal["pass", "pass late", "end"] | Refused
+Order = Literal["pass", "pass late", "end"] | Refused | Instead
 """``pass late``: what was on its way for long arrives, even if nobody waits for it any more. ``end``: nothing more may
-pass."""
+pass. Another question goes out instead of one that is stopped: it has the answer of that one, which is no point."""
 
 Stop = Callable[[Literal["before", "after"], Request], Order]
 """Reports a request and waits."""
@@ -131,6 +131,8 @@ class Connection:
                     continue
                 if order == "end":
                     return False
+                if isinstance(order, Instead):
+                    piece = replace(piece, data=order.data, request=replace(piece.request, changes=False))
             if piece.request is not None and piece.answered:
                 self._pending.append(piece.request)
             self._unanswered |= not piece.answered

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal
 
-from ...faults.protocols import Address, Protocol, Request
+from ...faults.protocols import Address, Instead, Protocol, Request
 from ...faults.rendezvous import AGAIN, ANSWER, DROP, GO_ON, LATE, close_socket
 from ...faults.report import Message
 from ..environments.base import Client
@@ -160,13 +160,13 @@ class Proxy:
 
     def _refused(self, error: str, request: Request, point: dict[str, Any], client: socket.socket) -> Order:
         """The order to answer so, where such an answer can be made up, and there is a client to get it."""
-        answer, given_up = _refusal(request, error), has_ended(client)
+        answer, given_up = _refusal(request, error, point["edge"]), has_ended(client)
         told = {**point, "error": error}
         if answer is None or given_up:
             self._told({"event": "probe.not_answered", **told, "given_up": given_up})
             return "pass"
         self._told({"event": "probe.answered", **told})
-        return Refused(answer)
+        return answer
 
     def _misunderstood(self, error: Exception, owner: Client | None) -> None:
         """What a job sends is not of the service's protocol, or more than the protocol's reader can do: then no point
@@ -198,10 +198,15 @@ class Proxy:
             _end(connection)  # whose thread closes it
 
 
-def _refusal(request: Request, error: str) -> bytes | None:
-    """The made-up answer that it failed with this error, None where there can be none."""
+def _refusal(request: Request, error: str, edge: str) -> Refused | Instead | None:
+    """How it comes to the answer that it failed with this error, None where it cannot."""
+    if request.refused is None:
+        return None
     with suppress(ValueError):
-        return None if request.refused is None else request.refused(error)
+        found = request.refused(error)
+        if isinstance(found, Instead):
+            return found if edge == "before" else None
+        return Refused(found)
     return None
 
 

@@ -45,6 +45,30 @@ def write_batch(df, batch_id, target):
 """
 """A sink that adds a batch unless it is known, and may take a refusal for an answer."""
 
+COPIES = """
+import psycopg
+
+GUARANTEE, SERVICES = "exactly-once", ("postgres",)
+
+def prepare(target):
+    with psycopg.connect(target.postgres) as db:
+        db.execute("CREATE TABLE events (id bigint, key text, value float8, event_time timestamptz, payload text)")
+        db.execute("CREATE TABLE ledger (batch bigint PRIMARY KEY)")
+
+def write_batch(df, batch_id, target):
+    with psycopg.connect(target.postgres) as db, db.cursor() as cursor:
+        cursor.execute("INSERT INTO ledger VALUES (%s) ON CONFLICT DO NOTHING", [batch_id])
+        if cursor.rowcount:
+            with cursor.copy("COPY events FROM STDIN") as copy:
+                for row in df.toArrow().to_pylist():
+                    copy.write_row(list(row.values()))
+
+def read(target):
+    with psycopg.connect(target.postgres, row_factory=psycopg.rows.dict_row) as db:
+        return db.execute("SELECT * FROM events").fetchall()
+"""
+"""A right ledger, with the rows by COPY."""
+
 GIVES_UP = """
 import json
 
@@ -192,6 +216,29 @@ def test_a_lookup_that_is_stopped_has_not_reached_its_service(session: Session, 
     result = session.trial(Request(str(sink), plan=plan, workload=SMALL, watch=False, own_services=own))
     assert result.verdict.outcome.value == "pass", result.verdict.reason
     assert [path.rpartition("/")[2] for path in store.looked_up if not path.endswith("/")] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("sink", "point", "found"),
+    [
+        ("audits_at_best", "request:before[kind=INSERT, batch=1]#3", "lost"),
+        long("postgres_ledger", "request:before[kind=INSERT, batch=1]#2", None),
+        long("postgres_ledger", "request:before[kind=COMMIT, batch=1]", None),
+        ("copies", "request:before[kind=COPY, batch=1]", None),
+    ],
+)
+def test_a_statement_that_the_server_fails_fails_its_transaction(
+    session: Session, tmp_path: Path, sink: str, point: str, found: str | None
+) -> None:
+    (tmp_path / "copies.py").write_text(COPIES)
+    path = str(tmp_path / "copies.py") if sink == "copies" else sink
+    result = run(session, path, f"{point} -> answer(QUERY_CANCELED)")
+    assert [one.kind for one in result.verdict.anomalies] == ([found] if found else []), result.verdict.reason
+    assert result.verdict.outcome.value == ("fail" if found else "pass"), result.verdict.reason
+    assert landed(result)
+    ended = [event["error"] for event in result.journal if event["event"] == "driver.exited" and event["error"]]
+    assert bool(ended) is (found is None), "a sink that is told so and does not look away fails"
+    assert all("injected by onceproof" in error for error in ended)
 
 
 @pytest.mark.parametrize(("watches", "outcome"), [(False, "fail"), (True, "pass")])

@@ -102,13 +102,17 @@ def test_what_can_be_refused_is_refused_once_before_it_is_done_and_once_although
     assert [one.text for one in space(*redis).points if one.action.startswith("answer")] == [
         "request:before[service=redis, kind=RPUSH, batch=1]#1 -> answer(OOM)"
     ], "EXEC is not refused, and what was refused was not done"
-    assert not [one for one in space(*asked(1, "INSERT 1")).points if one.action.startswith("answer")]
+    postgres = asked(1, "INSERT 1", "COMMIT")
+    assert [one.text for one in space(*postgres).points if one.action.startswith("answer")] == [
+        f"request:before[service=postgres, kind={kind}, batch=1]#1 -> answer(QUERY_CANCELED)"
+        for kind in ("INSERT", "COMMIT")
+    ]
 
 
 def test_what_a_protocol_refuses_with_is_an_error_of_its_own() -> None:
     for protocol in (*PROTOCOLS.values(), OWN):
         assert {error for errors in protocol.refusals.values() for error in errors} <= {*protocol.errors}
-        assert bool(protocol.refusals) == bool(protocol.refusable)
+        assert bool(protocol.refusals) == bool(protocol.refusable or protocol.refuses_any)
 
 
 def test_of_a_kind_that_a_batch_has_several_times_the_last_is_lost_too() -> None:
@@ -221,7 +225,11 @@ def test_a_trace_passes_by_a_proxy() -> None:
         ("request:before -> fail", POSTGRES, "request stops the connection to a service, where fail cannot act"),
         (
             "request:before[kind=COMMIT] -> answer(NOT_COORDINATOR)", POSTGRES,
-            "an answer can be made up for kafka, redis or HTTP only: name the service, as in request:after",
+            "no error is called NOT_COORDINATOR: valid: QUERY_CANCELED, SERIALIZATION_FAILURE",
+        ),
+        (
+            "request:after[kind=COMMIT] -> answer(QUERY_CANCELED)", POSTGRES,
+            "what is done cannot fail any more: stop it on its way out, at request:before",
         ),
         (
             "request:before -> answer(NOT_COORDINATOR)", KAFKA,
