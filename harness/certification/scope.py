@@ -29,12 +29,14 @@ BEYOND = (
     "a service that is away for more than forty seconds",
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
+    "a checkpoint that is lost, older than the target, or copied (--points plans)",
+    "an answer that refuses a part of what was asked for, such as some items of a bulk request",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
     "in a job of your own, a replay in another number of partitions",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
-    "more than twelve batches, batches of more than 16,000 rows, and times finer than a millisecond",
+    "more than twelve batches, batches without any rows or of more than 16,000, and times finer than a millisecond",
 )
 """What no sweep strikes or tries, in any profile."""
 
