@@ -1,4 +1,4 @@
-"""A right ledger whose rows go through a buffer of the module, flushed whenever it has fifty. Flaw: duplicated.
+"""A right ledger whose rows go through a buffer of the module, flushed whenever it has twenty. Flaw: duplicated.
 
 A flush that fails leaves its rows in the buffer, and the transaction is rolled back. In a new process the buffer is
 empty, so it holds wherever the driver dies.
@@ -21,7 +21,7 @@ TECHNIQUE = "ledger"
 FLAW = ("duplicated",)
 SERVICES = ("postgres",)
 
-FULL = 50
+FULL = 20
 
 TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}
 LEDGER = "CREATE TABLE ledger (query text, batch bigint, PRIMARY KEY (query, batch))"
