@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import AddPartitionsToTxnRequest, ProduceRequest, TxnOffsetCommitRequest
-from onceproof.faults.protocols import PROTOCOLS, Address, Conversation, Request, protocol_of
+from onceproof.faults.protocols import PROTOCOLS, Address, Conversation, Instead, Request, protocol_of
 from onceproof.faults.protocols._sql import statements
 
 
@@ -209,6 +209,40 @@ def test_the_end_of_a_copy_is_its_request() -> None:
     [end] = asked(postgres, message(b"c"))
     assert (end.kind, end.changes) == ("COPY", True)
     assert whole(postgres, COMPLETE + READY) == 1
+
+
+def instead_of(request: Request, error: str = "QUERY_CANCELED") -> bytes:
+    """What the server is sent, so that it answers with this error."""
+    assert request.refused is not None
+    found = request.refused(error)
+    assert isinstance(found, Instead)
+    return found.data
+
+
+def test_a_request_is_failed_by_a_statement_in_its_place() -> None:
+    postgres = session()
+    [insert] = asked(postgres, query("INSERT INTO t VALUES (1)"))
+    raised = query("DO $$ BEGIN RAISE EXCEPTION 'injected by onceproof' USING ERRCODE = '57014'; END $$")
+    assert instead_of(insert) == raised
+    assert b"'40P01'" in instead_of(insert, "DEADLOCK_DETECTED")
+    assert whole(postgres, FAILED + READY) == 1
+    [update] = _requests(postgres, extended("UPDATE t SET a = 1") + SYNC)
+    assert instead_of(update) == raised, "up to its Sync"
+    assert whole(postgres, FAILED + READY) == 1
+    [flushed] = _requests(postgres, extended("UPDATE t SET a = 1") + FLUSH)
+    assert flushed.refused is None, "what comes behind it is read only up to an error"
+
+
+@pytest.mark.parametrize("ended_by_sync", [False, True])
+def test_a_copy_is_failed_as_by_its_client(ended_by_sync: bool) -> None:
+    postgres = session()
+    opening, end = (extended, SYNC) if ended_by_sync else (query, b"")
+    _requests(postgres, opening("COPY t FROM STDIN") + end)
+    assert whole(postgres, message(b"G", b"\0\0\0")) == 1
+    [copied] = _requests(postgres, message(b"d", b"1\n") + message(b"c") + end)
+    assert instead_of(copied) == message(b"f", b"injected by onceproof\0") + end
+    with pytest.raises(ValueError, match="the end of a COPY fails by QUERY_CANCELED only"):
+        instead_of(copied, "DISK_FULL")
 
 
 def test_the_end_of_a_copy_that_has_failed_is_no_request() -> None:
