@@ -1,4 +1,4 @@
-"""A broker says that it could not do what it was asked, whether it has done it or not."""
+"""A service says that it could not do what it was asked, whether it has done it or not."""
 
 from __future__ import annotations
 

@@ -121,12 +121,12 @@ class Step:
     def arrives_late(self) -> bool:
         """Whether the parked thread passes a request on once the action, the last of its fault, is over."""
         last = self.number == len(self.armed.fault.actions) - 1
-        return last and self.spec.keeps_thread and self._goes_out
+        return last and self.spec.keeps_thread and self._goes_out and self.scene.point["phase"] == "request"
 
     @property
     def _goes_out(self) -> bool:
         point = self.scene.point
-        return (point.get("phase"), point.get("edge")) == ("request", "before")
+        return point.get("phase") in ("request", "lookup") and point.get("edge") == "before"
 
     @property
     def process(self) -> str | None:

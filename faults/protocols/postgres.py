@@ -182,8 +182,9 @@ class _Session:
     def _asked(self, data: bytes, request: Request, ends: int | None, *, extended: bool) -> Sent:
         self._waits.append(ends)
         self._extended = extended
-        if ends is None and request.changes:
-            request = replace(request, refused=partial(_failing, data))
+        if request.changes:
+            begins = "BEGIN; " if _opens_a_block(request) else ""
+            request = replace(request, refused=partial(_failing, data, begins, flushed=ends is not None))
         return Sent(data, request)
 
     # -- what the server sends ------------------------------------------------------------------------------------
@@ -253,19 +254,34 @@ def _request(texts: list[str], found: list[tuple[str, bool]]) -> Request:
     return Request(kinds or "SYNC", text[:SHOWN], any(changes for _, changes in found))
 
 
-def _failing(data: bytes, error: str) -> Instead:
-    """What makes the server answer with this error, in the place of a request that ends with its Sync, if it has one. A
-    transaction block has failed then, and its COMMIT rolls back. Raises ValueError for an error that it cannot be."""
+def _opens_a_block(request: Request) -> bool:
+    kinds = request.kind.split("+")
+    return kinds[0] in BEGINNING and not ENDING & {*kinds}
+
+
+def _failing(data: bytes, begins: str, error: str, *, flushed: bool) -> Instead:
+    """What makes the server answer with this error, in the place of a request. A transaction block has failed then, and
+    its COMMIT rolls back, also one that the request ``begins``. One that is ``flushed`` leaves its Sync to come. Raises
+    ValueError for an error that it cannot be."""
+    statement = FAILING.format(ERRORS[error])
+    if flushed:
+        return Instead(_packet(PARSE, "", statement, rest=NONE) + BOUND + _packet(FLUSH))
     if data[0] != COPY_DONE:
-        return Instead(_packet(QUERY, FAILING.format(ERRORS[error])))
+        return Instead(_packet(QUERY, begins + statement))
     if error != CANCELED:
         raise ValueError(f"the end of a COPY fails by {CANCELED} only")
     return Instead(_packet(COPY_FAIL, INJECTED) + data[len(_packet(COPY_DONE)) :])
 
 
-def _packet(kind: int, text: str | None = None) -> bytes:
-    body = b"" if text is None else text.encode() + b"\0"
+def _packet(kind: int, *texts: str, rest: bytes = b"") -> bytes:
+    body = b"".join(text.encode() + b"\0" for text in texts) + rest
     return bytes([kind]) + struct.pack("!i", 4 + len(body)) + body
+
+
+NONE = b"\0\0"
+"""No parameters, no formats."""
+BOUND = _packet(BIND, "", "", rest=NONE * 3) + _packet(EXECUTE, "", rest=NONE * 2)
+"""The unnamed statement, as the unnamed portal, whose rows are all asked for."""
 
 
 PROTOCOL = Protocol(

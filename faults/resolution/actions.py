@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...plans import Action, Fault, Moment
+from ...plans import Action, Fault, Moment, Point
 from ..actions._brokers import BY_NUMBER, GROUP_COORDINATOR, chosen
 from ..capabilities import FOLLOWERS
 from ..catalogue import action_named, phase_named, phases_of
@@ -19,7 +19,7 @@ from ..declarations import (
 )
 from ..errors import PlanError, listed, nearest
 from ..language import LocatedPlan, Path
-from ..protocols import PROTOCOLS, protocol_of
+from ..protocols import PROTOCOLS, Protocol, protocol_of
 from ..shape import SinkShape
 from ..values import print_value
 from .needs import is_lookup
@@ -175,24 +175,42 @@ def _check_answer(planned: PlannedAction) -> None:
     at = planned.fault.at
     if not planned.spec.answers or isinstance(at, Moment):
         return
-    services = {str(at.where["service"])} if "service" in at.where else set(planned.shape.spoken_to)
     kind, error = at.where.get("kind"), planned.action.arguments["error"]
-    protocols = [protocol_of(service) for service in services]
-    if not services or not all(protocol.errors for protocol in protocols):
+    protocols = _protocols(planned, at)
+    possible = {name: one for name, one in protocols.items() if _can_answer(one, at)}
+    if not possible:
+        of_each = [one.lookups if is_lookup(at) else one.refusable for one in protocols.values()]
+        kinds = dict.fromkeys(one for some in of_each for one in some)
+        message = f"{planned.text} needs a kind of request whose answer can be made up: one of "
+        raise planned.error(message + listed(f"kind={name}" for name in kinds), "name")
+    protocol, *others = possible.values()
+    if any(one is not protocol for one in others):
+        named = listed(f"service={name}" for name in possible)
+        raise planned.error(f"{planned.text} at {kind or 'any request'} may be one of {named}: name it", "name")
+    if error not in protocol.errors:
+        message = f"no error is called {print_value(error)}: {nearest(str(error), protocol.errors)}"
+        raise planned.error(message, "arguments", "error")
+    if protocol.refuses_any and at.edge == "after":
+        message = f"{planned.text}: what is done cannot fail any more: stop it on its way out, at request:before"
+        raise planned.error(message, "name")
+
+
+def _protocols(planned: PlannedAction, at: Point) -> dict[str, Protocol]:
+    """By the services that the point may be at."""
+    services = [str(at.where["service"])] if "service" in at.where else sorted(planned.shape.spoken_to)
+    found = {service: protocol_of(service) for service in services}
+    if not any(protocol.errors for protocol in found.values()):
         speaking = listed([*(name for name, protocol in PROTOCOLS.items() if protocol.errors), "HTTP"])
         message = f"an answer can be made up for {speaking} only: name the service, as in {planned.spec.example}"
         raise planned.error(message, "name")
-    for protocol in protocols:
-        possible = protocol.lookups if is_lookup(at) else protocol.refusable
-        if kind not in possible and not protocol.refuses_any:
-            message = f"{planned.text} needs a kind of request whose answer can be made up: one of "
-            raise planned.error(message + listed(f"kind={name}" for name in possible), "name")
-        if protocol.refuses_any and at.edge == "after":
-            message = f"{planned.text}: what is done cannot fail any more: stop it on its way out, at request:before"
-            raise planned.error(message, "name")
-        if error not in protocol.errors:
-            message = f"no error is called {print_value(error)}: {nearest(str(error), protocol.errors)}"
-            raise planned.error(message, "arguments", "error")
+    return found
+
+
+def _can_answer(protocol: Protocol, at: Point) -> bool:
+    kind = at.where.get("kind")
+    if is_lookup(at):
+        return kind in protocol.lookups
+    return protocol.can_refuse(kind) and (kind is None or protocol.may_have(str(kind)))
 
 
 def _check_end(planned: PlannedAction) -> None:

@@ -17,10 +17,11 @@ from ...faults import Point
 from ...faults.matching import matches
 from .kinds import FAMILIES
 from .points import Gap, Space, SweepPoint
+from .requests import LOOKUPS
 from .results import PointResult, Store
 from .trace import Event, reports, runs_of
 
-PHASES = ("line", *(family.phase for family in FAMILIES))
+PHASES = ("line", LOOKUPS.phase, *(family.phase for family in FAMILIES))
 
 
 @dataclass(frozen=True)

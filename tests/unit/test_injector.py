@@ -581,6 +581,19 @@ def test_a_thread_is_kept_until_another_reports_the_point(journal: Journal, acts
     assert [event["reached"] for event in journal.named("resumed")] == [True]
 
 
+@pytest.mark.parametrize("phase", ["request", "lookup"])
+def test_what_a_driver_asks_that_is_stopped_goes_out_when_it_goes_on(journal: Journal, acts: Acts, phase: str) -> None:
+    at: dict[str, Any] = {"service": "api", "kind": "GET", "role": "driver", "driver": "m"}
+    with serving(f"{phase}:before[kind=GET] -> pause(driver) until batch.commit:after", acts, journal) as injector:
+        Probe(injector).ask("sink.write", "before", batch=0, driver="m")
+        asked = Probe(injector)
+        asked.tell(phase, "before", thread="1", **at)
+        journal.wait_for("fault.fired")
+        assert asked.parked()
+        Probe(injector).ask("batch.commit", "after", batch=0, driver="n")
+        assert asked.answer() == b"G"
+
+
 def test_a_late_request_is_answered_before_that_which_it_was_kept_for_goes_on(journal: Journal, acts: Acts) -> None:
     at: dict[str, Any] = {"service": "redis", "kind": "EXEC", "role": "driver", "driver": "m"}
     plan = "request:before[kind=EXEC]#1 -> delay(longest=1m) until request:before[kind=EXEC]#1"

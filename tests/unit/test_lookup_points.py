@@ -15,6 +15,7 @@ from onceproof.harness.proxies.connection import Connection, Order, Refused
 from onceproof.harness.proxies.peers import Peer
 
 SECONDS = 10.0
+BOTH = SinkShape(foreach_batch=True, services=frozenset({"postgres"}), own_services=frozenset({"api"}))
 API = SinkShape(foreach_batch=True, own_services=frozenset({"api"}), python_file="my_sink.py")
 POSTGRES = SinkShape(foreach_batch=True, services=frozenset({"postgres"}), python_file="my_sink.py")
 ERRORS = ("SERVICE_UNAVAILABLE", "TOO_MANY_REQUESTS", "FORBIDDEN")
@@ -90,8 +91,14 @@ def test_a_lookup_at_a_service_of_ones_own_can_be_struck(kind: str) -> None:
         ("lookup:before -> answer(FORBIDDEN)", API, "whose answer can be made up: one of kind=GET or kind=HEAD"),
         (
             "lookup:before[service=postgres] -> drop",
-            SinkShape(foreach_batch=True, services=frozenset({"postgres"}), own_services=frozenset({"api"})),
+            BOTH,
             "there is no lookup at postgres: it is for services of HTTP that --proxy names",
+        ),
+        ("lookup:before[kind=GET] -> answer(QUERY_CANCELED)", BOTH, "no error is called QUERY_CANCELED: valid: UNAUTH"),
+        (
+            "request:before[kind=POST] -> answer(FORBIDDEN)",
+            BOTH,
+            "answer at POST may be one of service=api or service=postgres: name it",
         ),
     ],
 )
@@ -99,3 +106,8 @@ def test_a_lookup_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkSh
     with pytest.raises(PlanError) as error:
         resolve(parse(plan), shape, "local[2]")
     assert message in str(error.value)
+
+
+def test_an_answer_is_that_of_the_service_that_can_give_it() -> None:
+    for plan in ("lookup:before[kind=GET] -> answer(FORBIDDEN)", "request:before[kind=INSERT] -> answer(DISK_FULL)"):
+        assert resolve(parse(plan), BOTH, "local[2]")

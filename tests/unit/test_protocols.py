@@ -230,7 +230,13 @@ def test_a_request_is_failed_by_a_statement_in_its_place() -> None:
     assert instead_of(update) == raised, "up to its Sync"
     assert whole(postgres, FAILED + READY) == 1
     [flushed] = _requests(postgres, extended("UPDATE t SET a = 1") + FLUSH)
-    assert flushed.refused is None, "what comes behind it is read only up to an error"
+    parsed = message(b"P", b"\0" + raised[5:] + b"\0\0") + message(b"B", b"\0" * 8) + EXECUTE + FLUSH
+    assert instead_of(flushed) == parsed, "its Sync is still to come"
+    assert whole(postgres, FAILED) == 1
+    assert [one.kind for one in _requests(postgres, SYNC)] == ["SYNC"]
+    assert whole(postgres, READY) == 1
+    [opening] = asked(postgres, query("BEGIN; INSERT INTO t VALUES (1)"))
+    assert instead_of(opening) == query(f"BEGIN; {raised[5:-1].decode()}"), "its transaction has failed, too"
 
 
 @pytest.mark.parametrize("ended_by_sync", [False, True])

@@ -207,13 +207,20 @@ def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> No
 
 
 def test_a_driver_that_was_taken_for_dead_dies_behind_the_first_change_that_it_still_makes() -> None:
-    trace = [point("request", "before", batch=1, service="postgres", kind=kind, text=kind) for kind in "AABA"]
+    trace = [
+        point("request", edge, batch=1, service="postgres", kind=kind, text=kind)
+        for kind in "AABA"
+        for edge in ("before", "after")
+    ]
     found = space([*batch_of(1), *trace], roles={"middle": 1}).points
     assert [one.text for one in found if "dies half-way" in one.detail] == [
         "request:before[service=postgres, kind=A, batch=1]#1 -> "
         "pause(driver, longest=30s) until batch.commit:after[batch=1]; "
         "request:after[service=postgres, kind=A, batch=1]#4 -> kill(self)"
     ], "three are the other one's"
+    ways = [one.way for one in found if one.detail.startswith("taken for dead") and "A 1" in one.detail]
+    assert len(ways) == 2, "where its change fails, there is nothing to die behind"
+    assert len({*ways}) == 1
     unsteady = [{**one, "service": "kafka", "kind": "Produce"} for one in trace]
     assert not [one for one in space([*batch_of(1), *unsteady]).points if "dies half-way" in one.detail]
 

@@ -9,9 +9,12 @@ from dataclasses import replace
 
 from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
+from ....faults.matching import matches
+from ..effects import Effect
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint
 from ..roles import MIDDLE
+from ..trace import reports
 from ._declaration import Strike
 from ._zombies import acting, end_of, evenly, of_changes, paused_before
 
@@ -29,7 +32,7 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
     first = question.first_role
     for family in FAMILIES:
         for effect in evenly(effects_of(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
-            yield paused_before(effect, MIDDLE, batch, end_of(batch))
+            yield replace(paused_before(effect, MIDDLE, batch, end_of(batch)), way=_goes_on(effect))
         if first != MIDDLE and not by_lines:
             for effect in effects_of(question, family, question.roles[first])[-1:]:
                 yield paused_before(effect, first, question.roles[first], end_of(question.roles[first]))
@@ -46,16 +49,21 @@ def for_good(question: Question) -> Iterator[SweepPoint]:
 
 def half_way(question: Question) -> Iterator[SweepPoint]:
     """It goes on when the other one has ended the batch, and dies behind its first change: as supervisors end such
-    drivers once they reach them again. Who overwrites what is there has to get to the end."""
+    drivers once they reach them again. Who overwrites what is there has to get to the end. Where that change fails
+    then, as it should, there is nothing to die behind: the point that has no death stands for this one."""
     batch = question.middle
     for family in FAMILIES:
-        changes = [one for one in effects_of(question, family, batch) if one.steady and one.answered]
-        if changes:
-            first = changes[0]
-            done = first.point("after", batch)
-            again = sum(one.where == first.where for one in changes) + first.nth
-            died = Fault(replace(done, nth=again), (Action("kill", ITSELF),))
-            yield paused_before(first, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
+        first = next(iter(effects_of(question, family, batch)), None)
+        if first is not None and first.steady and first.answered:
+            done = replace(first.point("after", batch), nth=None)
+            by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
+            died = Fault(replace(done, nth=by_the_other + first.nth), (Action("kill", ITSELF),))
+            point = paused_before(first, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
+            yield replace(point, way=_goes_on(first))
+
+
+def _goes_on(effect: Effect) -> str:
+    return f"taken for dead before {effect.address}"
 
 
 STRIKE = Strike(66, (at_effects, for_good, half_way))
