@@ -54,6 +54,8 @@ TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
 rest of the batch, a crash and the recovery must be over by then."""
 RESERVE = 1 / 3
 """The part of a transaction's timeout that is kept for what comes after the decision: less left, and none is made."""
+VOID = "void"
+
 DEADLINE = 60.0
 """Seconds for which a request to a coordinator is repeated."""
 
@@ -99,9 +101,10 @@ class Transaction(NamedTuple):
 
 @dataclass(frozen=True)
 class Prepared(WriterCommitMessage):
-    """What a task hands over: its open transaction, or None if it wrote nothing."""
+    """What a task hands over: its open transaction, or None if it wrote nothing, and the turn in which it wrote."""
 
     transaction: Transaction | None
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,14 @@ class TransactionalWriter(DataSourceStreamWriter):
         assert context is not None
         query = str(context.getLocalProperty("sql.streaming.queryId"))
         batch = int(str(context.getLocalProperty("streaming.sql.batchId")))
-        if read_decision(self.checkpoint, query, batch) is not None:
+        turn = None
+        if read_decision(self.checkpoint, query, batch) is None:
+            turn = take_turn(self.checkpoint, batch, run=str(context.getLocalProperty("spark.jobGroup.id")))
+        if turn is None:
             deque(iterator, maxlen=0)
             return Prepared(None)
         transactional_id = f"{self.prefix(query)}{context.partitionId()}"
-        return Prepared(write_transaction(self.bootstrap, self.topic, transactional_id, iterator))
+        return Prepared(write_transaction(self.bootstrap, self.topic, transactional_id, iterator), turn)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         query = query_id(self.checkpoint)
@@ -160,9 +166,10 @@ class TransactionalWriter(DataSourceStreamWriter):
             if decision is None:
                 others = coordinators.others_open(self.prefix(query), prepared)
                 coordinators.require_open(prepared)
-                decision = decide(self.checkpoint, Decision(query, batchId, prepared, others, offsets))
+                turn = max((message.turn for message in messages if isinstance(message, Prepared)), default=0)
+                decision = decide(self.checkpoint, Decision(query, batchId, prepared, others, offsets), turn)
             require_same_input(decision, offsets)
-            sync_directory(decisions(self.checkpoint))
+            sync_directory(decisions(self.checkpoint, batchId))
             for transaction in decision.commits:
                 coordinators.commit(transaction)
             for transaction in sorted({*decision.aborts, *prepared} - {*decision.commits}):
@@ -266,8 +273,10 @@ def query_id(checkpoint: Path) -> str:
         raise FileNotFoundError(f"checkpoint {checkpoint} is not visible here: use a shared directory") from error
 
 
-def decisions(checkpoint: Path) -> Path:
-    return checkpoint / "decisions"
+def decisions(checkpoint: Path, batch: int) -> Path:
+    """Of a batch: ``N.run``, the run of the query whose turn N is, and ``N.json``, what it decided; VOID if it may not
+    any more. A turn begins when the one before is void, so that no two of them have a decision."""
+    return checkpoint / "decisions" / str(batch)
 
 
 def source_offsets(checkpoint: Path, batch: int) -> str:
@@ -295,9 +304,9 @@ def read_decision(checkpoint: Path, query: str, batch: int) -> Decision | None:
     """The batch's decision, if there is one. Raises if the checkpoint is not to be seen here or is another query's."""
     if query_id(checkpoint) != query:
         raise ValueError(f"checkpoint {checkpoint} belongs to query {query_id(checkpoint)}, this is query {query}")
-    try:
-        text = (decisions(checkpoint) / f"{batch}.json").read_text()
-    except FileNotFoundError:
+    texts = (file.read_text() for file in decisions(checkpoint, batch).glob("*.json"))
+    text = next((text for text in texts if text != VOID), None)
+    if text is None:
         return None
     stored = json.loads(text)
     if (stored["query"], stored["batch"]) != (query, batch):
@@ -306,25 +315,53 @@ def read_decision(checkpoint: Path, query: str, batch: int) -> Decision | None:
     return Decision(query, batch, commits, aborts, stored["offsets"])
 
 
-def decide(checkpoint: Path, decision: Decision) -> Decision:
-    """Makes the decision unless another driver has made it; returns the one that counts.
+def take_turn(checkpoint: Path, batch: int, run: str) -> int | None:
+    """The number of the run's turn at the batch; None if the batch is decided. Raises if its turn is over.
 
-    A hard link to a file that is already complete and on disk: it appears whole, and only if there is none.
+    Whoever had the turn before, be it dead or slow, cannot decide any more: the transactions that this run is about to
+    fence are nobody's decision.
     """
-    directory = decisions(checkpoint)
-    directory.mkdir(exist_ok=True)
-    sync_directory(checkpoint)
-    draft = directory / f".{decision.batch}.{uuid4().hex}"
+    directory = decisions(checkpoint, batch)
+    while True:
+        turns = {int(file.stem): file.read_text() for file in directory.glob("*.run")}
+        own = [number for number, taken_by in turns.items() if taken_by == run]
+        number = max(own or turns, default=None)
+        if number is not None:
+            decided = directory / f"{number}.json"
+            if own and not decided.exists():
+                return number
+            publish(directory, decided.name, VOID)
+            if decided.read_text() != VOID:
+                return None
+            if own:
+                raise RuntimeError(f"{directory}: another run of the query has taken the batch over")
+        publish(directory, f"{0 if number is None else number + 1}.run", run)
+
+
+def decide(checkpoint: Path, decision: Decision, turn: int) -> Decision:
+    """Makes the decision unless there is one; returns the one that counts. Raises if the turn is over."""
+    publish(decisions(checkpoint, decision.batch), f"{turn}.json", json.dumps(vars(decision)))
+    made = read_decision(checkpoint, decision.query, decision.batch)
+    if made is None:
+        raise RuntimeError(f"another run of the query has taken batch {decision.batch} over: it is not committed here")
+    return made
+
+
+def publish(directory: Path, name: str, text: str) -> None:
+    """Makes a file, unless there is one: a hard link to one that is already complete and on disk, so that it appears
+    whole."""
+    directory.mkdir(parents=True, exist_ok=True)
+    sync_directory(directory.parent.parent)
+    sync_directory(directory.parent)
+    draft = directory / f".{name}.{uuid4().hex}"
     with open(draft, "x") as file:
-        json.dump(vars(decision), file)
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     with suppress(FileExistsError):
-        os.link(draft, directory / f"{decision.batch}.json")
+        os.link(draft, directory / name)
     draft.unlink()
-    made = read_decision(checkpoint, decision.query, decision.batch)
-    assert made is not None
-    return made
+    sync_directory(directory)
 
 
 def sync_directory(directory: Path) -> None:

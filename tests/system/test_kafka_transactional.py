@@ -143,7 +143,7 @@ def test_a_replay_commits_the_recorded_transactions_that_a_crash_left_open(
     sink: ModuleType, writer: Any, coordinators: Any
 ) -> None:
     prepared = [run_task(sink, writer, task, name).transaction for task, name in enumerate("abc")]
-    sink.decide(writer.checkpoint, decision(sink, 4, prepared))
+    sink.decide(writer.checkpoint, decision(sink, 4, prepared), 0)
     coordinators.commit(prepared[0])
     writer.commit([sink.Prepared(None), sink.Prepared(None)], 4)
     eventually_visible(writer.bootstrap, writer.topic, ["a", "b", "c"])
@@ -153,7 +153,7 @@ def test_a_decided_batch_is_drained_but_neither_fenced_nor_written(
     sink: ModuleType, writer: Any, coordinators: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = run_task(sink, writer, 0, "a").transaction
-    sink.decide(writer.checkpoint, decision(sink, 4, [prepared]))
+    sink.decide(writer.checkpoint, decision(sink, 4, [prepared]), 0)
     task_in_batch(sink, monkeypatch, batch=4)
     replay = rows("a")
     assert writer.write(replay) == sink.Prepared(None)
@@ -174,8 +174,8 @@ def test_an_undecided_batch_is_written_under_the_ids_of_query_and_task(
 
 
 def task_in_batch(sink: ModuleType, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    properties = {"sql.streaming.queryId": QUERY, "streaming.sql.batchId": str(batch)}
-    context = SimpleNamespace(getLocalProperty=properties.get, partitionId=lambda: 1)
+    ids = {"sql.streaming.queryId": QUERY, "streaming.sql.batchId": str(batch), "spark.jobGroup.id": "run"}
+    context = SimpleNamespace(getLocalProperty=ids.get, partitionId=lambda: 1)
     monkeypatch.setattr(sink, "TaskContext", SimpleNamespace(get=lambda: context))
 
 
@@ -192,7 +192,7 @@ def test_a_task_without_rows_fences_its_id_and_hands_over_no_transaction(
 
 def test_a_decided_transaction_that_was_fenced_while_open_stops_the_job(sink: ModuleType, writer: Any) -> None:
     fenced = run_task(sink, writer, 0, "a").transaction
-    sink.decide(writer.checkpoint, decision(sink, 0, [fenced]))
+    sink.decide(writer.checkpoint, decision(sink, 0, [fenced]), 0)
     run_task(sink, writer, 0, "b")
     with pytest.raises(RuntimeError, match="Going on would hide that"):
         writer.commit([sink.Prepared(None)], 0)
@@ -252,7 +252,7 @@ def test_a_batch_that_was_planned_anew_after_its_decision_stops_the_job(
     sink: ModuleType, writer: Any, coordinators: Any
 ) -> None:
     prepared = run_task(sink, writer, 0, "a").transaction
-    sink.decide(writer.checkpoint, decision(sink, 4, [prepared]))
+    sink.decide(writer.checkpoint, decision(sink, 4, [prepared]), 0)
     plan_batch(writer.checkpoint, 4, '{"in":{"0":7,"1":10}}')
     with pytest.raises(RuntimeError, match="batch 4 was decided for other source offsets"):
         writer.commit([sink.Prepared(None)], 4)
@@ -282,8 +282,8 @@ def test_a_driver_that_comes_second_follows_the_decision_of_the_first(
 ) -> None:
     first = run_task(sink, writer, 0, "a").transaction
     second = run_task(sink, writer, 1, "a").transaction
-    assert sink.decide(writer.checkpoint, decision(sink, 0, [first])).commits == [first]
-    assert sink.decide(writer.checkpoint, decision(sink, 0, [second])).commits == [first]
+    assert sink.decide(writer.checkpoint, decision(sink, 0, [first]), 0).commits == [first]
+    assert sink.decide(writer.checkpoint, decision(sink, 0, [second]), 0).commits == [first]
     writer.commit([sink.Prepared(second)], 0)
     eventually_visible(writer.bootstrap, writer.topic, ["a"])
     assert coordinators.state(second) in {"PrepareAbort", "CompleteAbort"}
@@ -293,7 +293,7 @@ def test_abort_ends_what_is_undecided_and_keeps_what_is_decided(
     sink: ModuleType, writer: Any, coordinators: Any
 ) -> None:
     decided, undecided = run_task(sink, writer, 0, "a"), run_task(sink, writer, 1, "b")
-    sink.decide(writer.checkpoint, decision(sink, 0, [decided.transaction]))
+    sink.decide(writer.checkpoint, decision(sink, 0, [decided.transaction]), 0)
     writer.abort([decided, None], 0)
     writer.abort([None, undecided], 1)
     assert coordinators.state(decided.transaction) == "Ongoing"

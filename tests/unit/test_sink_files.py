@@ -120,10 +120,28 @@ def checkpoint(tmp_path: Path) -> Path:
 def test_the_first_decision_on_a_batch_stands(transactional: ModuleType, checkpoint: Path) -> None:
     first = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 1)], [], "digest")
     later = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 2)], [], "digest")
-    assert transactional.decide(checkpoint, first) == first
-    assert transactional.decide(checkpoint, later) == first
+    assert transactional.take_turn(checkpoint, 3, "a") == 0
+    assert transactional.decide(checkpoint, first, 0) == first
+    assert transactional.decide(checkpoint, later, 0) == first
     assert transactional.read_decision(checkpoint, QUERY, 3) == first
-    assert [file.name for file in (checkpoint / "decisions").iterdir()] == ["3.json"]
+    assert {file.name for file in (checkpoint / "decisions" / "3").iterdir()} == {"0.run", "0.json"}
+    assert transactional.take_turn(checkpoint, 3, "b") is None, "there is nothing to take over"
+    assert transactional.take_turn(checkpoint, 3, "a") is None
+
+
+def test_a_run_whose_batch_was_taken_over_decides_nothing_any_more(transactional: ModuleType, checkpoint: Path) -> None:
+    mine = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 1)], [], "digest")
+    other = transactional.Decision(QUERY, 3, [transactional.Transaction("a-0", 7, 2)], [], "digest")
+    assert [transactional.take_turn(checkpoint, 3, run) for run in ("a", "a", "b", "b")] == [0, 0, 1, 1]
+    with pytest.raises(RuntimeError, match="another run of the query has taken batch 3 over"):
+        transactional.decide(checkpoint, mine, 0)
+    with pytest.raises(RuntimeError, match="another run of the query has taken the batch over"):
+        transactional.take_turn(checkpoint, 3, "a")
+    assert transactional.read_decision(checkpoint, QUERY, 3) is None
+    assert transactional.decide(checkpoint, other, 1) == other
+    with pytest.raises(RuntimeError, match="another run of the query has taken the batch over"):
+        transactional.take_turn(checkpoint, 3, "a")
+    assert transactional.take_turn(checkpoint, 3, "c") is None
 
 
 def test_a_batch_without_a_decision_has_none(transactional: ModuleType, checkpoint: Path) -> None:
@@ -131,8 +149,8 @@ def test_a_batch_without_a_decision_has_none(transactional: ModuleType, checkpoi
 
 
 def test_a_draft_that_a_crash_left_behind_is_no_decision(transactional: ModuleType, checkpoint: Path) -> None:
-    (checkpoint / "decisions").mkdir()
-    (checkpoint / "decisions" / ".0.c0ffee").write_text('{"query": ')
+    (checkpoint / "decisions" / "0").mkdir(parents=True)
+    (checkpoint / "decisions" / "0" / ".0.json.c0ffee").write_text('{"query": ')
     assert transactional.read_decision(checkpoint, QUERY, 0) is None
 
 
@@ -142,7 +160,7 @@ def test_a_checkpoint_of_another_query_is_refused(transactional: ModuleType, che
 
 
 def test_a_decision_of_another_query_is_refused(transactional: ModuleType, checkpoint: Path) -> None:
-    transactional.decide(checkpoint, transactional.Decision(QUERY, 0, [], [], "digest"))
+    transactional.decide(checkpoint, transactional.Decision(QUERY, 0, [], [], "digest"), 0)
     (checkpoint / "metadata").write_text(json.dumps({"id": "other"}))
     with pytest.raises(ValueError, match=f"batch 0 was decided by query {QUERY}, not other"):
         transactional.read_decision(checkpoint, "other", 0)
