@@ -145,6 +145,11 @@ def driver_lines(trace: Sequence[Event], batch: int) -> list[Line]:
     return [line_of(event) for event in executions(trace, batch) if event.get("role") != WORKER]
 
 
+def task_lines(trace: Sequence[Event], batch: int) -> set[Line]:
+    """The lines that Python in tasks executed of a batch."""
+    return {line_of(event) for event in executions(trace, batch) if event.get("role") == WORKER}
+
+
 def lines_in(trace: Iterable[Event]) -> frozenset[Line]:
     """The lines of the sink's code that were executed in any batch."""
     return frozenset(map(line_of, executions(trace)))

@@ -228,12 +228,21 @@ def test_a_driver_that_was_taken_for_dead_dies_behind_the_first_change_that_it_s
 def test_a_driver_that_was_taken_for_dead_comes_back_where_the_other_one_is_about_to_do_the_next_change() -> None:
     asked = point("request", "before", batch=1, service="postgres", kind="INSERT", text="INSERT")
     trace = [*batch_of(1), *(event for line in (6, 7, 8) for event in (*lines(1, (line, 1)), asked))]
-    found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: True)).points
-    assert [one.text for one in found if "at the next change" in one.detail] == [
-        f"line[s.py:{first}][batch=1]#1 -> pause(driver, longest=30s) until line[s.py:{then}][batch=1]#1; "
-        f"line[s.py:{then}][batch=1]#1 -> delay(longest=5s) until sink.write:after[batch=1]"
-        for first, then in ((6, 7), (7, 8))
-    ]
+
+    def beside(*more: dict[str, Any]) -> list[str]:
+        found = space([*trace, *more], roles={"middle": 1}, code=Code(acts=lambda line: True)).points
+        return [one.text for one in found if "at the next change" in one.detail]
+
+    def plan(first: int, then: int) -> str:
+        here, there = (f"line[s.py:{line}][batch=1]#1" for line in (first, then))
+        return (
+            f"{here} -> pause(driver, longest=30s) until {there}; {there} -> delay(longest=5s) until "
+            "sink.write:after[batch=1]"
+        )
+
+    assert beside() == [plan(6, 7), plan(7, 8)]
+    in_a_task = [{**event, "role": "python-worker"} for event in lines(1, (7, 1))]
+    assert beside(*in_a_task) == [plan(6, 8)], "a task may be there while the driver is being stopped"
 
 
 def test_a_driver_that_was_taken_for_dead_comes_back_between_the_changes_of_the_next_batch() -> None:

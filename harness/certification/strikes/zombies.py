@@ -18,7 +18,7 @@ from ..kinds import FAMILIES, effects_of
 from ..points import Question, SweepPoint, line_at, selector
 from ..roles import MIDDLE
 from ..steps import shown
-from ..trace import Line, Step, executed
+from ..trace import Line, Step, executed, task_lines
 from ._declaration import Strike
 from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of
 
@@ -72,8 +72,10 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
 
 def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before a line that was seen to change something, until the other driver is behind that one and at the next; there
-    it waits until this one has ended the batch: what both prepare under one name has the rows of both then."""
-    lines = of_changes(question, batch)
+    it waits until this one has ended the batch: what both prepare under one name has the rows of both then. Not at
+    lines that tasks run, too: these may be at the next one while the driver is being stopped."""
+    in_tasks = task_lines(question.trace, batch)
+    lines = [line for line in of_changes(question, batch) if line not in in_tasks]
     ended = Point("sink.write", "after", {"batch": batch})
     for line, following in evenly([*pairwise(lines)], AT_MOST):
         until = line_at(following, batch, 1)

@@ -53,7 +53,8 @@ def half_way(question: Question) -> Iterator[SweepPoint]:
     then, as it should, there is nothing to die behind: the point that has no death stands for this one."""
     batch = question.middle
     for family in FAMILIES:
-        first = next(iter(effects_of(question, family, batch)), None)
+        changes = [one for one in effects_of(question, family, batch) if one.where.get("op") != "mkdir"]
+        first = changes[0] if changes else None
         if first is not None and first.steady and first.answered:
             done = replace(first.point("after", batch), nth=None)
             by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
