@@ -192,7 +192,7 @@ def test_a_service_of_the_users_own_says_that_it_could_not_do_it(
     assert landed(result)
 
 
-@pytest.mark.parametrize(("checks", "outcome"), [(False, "fail"), (True, "pass")])
+@pytest.mark.parametrize(("checks", "outcome"), [(False, "fail"), long(True, "pass")])
 def test_a_lookup_in_the_replay_that_is_refused_must_not_pass_for_an_answer(
     session: Session, store: Store, tmp_path: Path, checks: bool, outcome: str
 ) -> None:
@@ -207,6 +207,7 @@ def test_a_lookup_in_the_replay_that_is_refused_must_not_pass_for_an_answer(
     assert landed(result)
 
 
+@pytest.mark.long
 def test_a_lookup_that_is_stopped_has_not_reached_its_service(session: Session, store: Store, tmp_path: Path) -> None:
     """The driver dies there: the batch's lookup comes once, from its successor."""
     sink = tmp_path / "api.py"
@@ -224,7 +225,7 @@ def test_a_lookup_that_is_stopped_has_not_reached_its_service(session: Session, 
         ("audits_at_best", "request:before[kind=INSERT, batch=1]#3", "lost"),
         long("postgres_ledger", "request:before[kind=INSERT, batch=1]#2", None),
         long("postgres_ledger", "request:before[kind=COMMIT, batch=1]", None),
-        ("copies", "request:before[kind=COPY, batch=1]", None),
+        long("copies", "request:before[kind=COPY, batch=1]", None),
     ],
 )
 def test_a_statement_that_the_server_fails_fails_its_transaction(
@@ -241,7 +242,7 @@ def test_a_statement_that_the_server_fails_fails_its_transaction(
     assert all("injected by onceproof" in error for error in ended)
 
 
-@pytest.mark.parametrize(("watches", "outcome"), [(False, "fail"), (True, "pass")])
+@pytest.mark.parametrize(("watches", "outcome"), [(False, "fail"), long(True, "pass")])
 def test_a_request_arrives_also_if_its_driver_has_died_of_the_wait(
     session: Session, tmp_path: Path, watches: bool, outcome: str
 ) -> None:
