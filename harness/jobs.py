@@ -170,9 +170,10 @@ def fits(job: Job, sink: Path, constants: Mapping[str, Any]) -> bool:
         raise UsageError(f"{job.expectation_path}: {error}") from error
     key = constants.get("KEY")
     named = () if key is None or key == TARGET_KEY else key
-    holds = _holds(constants.get("HOLDS"), columns) and set(named) <= columns
+    if not (_holds(constants.get("HOLDS"), columns) and set(named) <= columns):
+        return False
     takes = not _updates(job) or shape(sink).takes_updates
-    return holds and takes and _read_from(job, lambda file: run_by_one_release(file, sink))
+    return takes and _read_from(job, lambda file: run_by_one_release(file, sink))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json as json_module
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,7 +67,8 @@ def sinks(
 
         onceproof sinks --job tumbling_window
     """
-    rows = [_described(path) for path in (_fitting(find_job(job)) if job is not None else reference_sinks())]
+    known = reference_sinks()
+    rows = [_described(path) for path in (known if job is None else _fitting(find_job(job), known))]
     return _show(rows, json, ("name", "claims", "technique", "flaw", "meaning"))
 
 
@@ -96,8 +97,8 @@ def _story(failure: KnownFailure) -> dict[str, Any]:
     }
 
 
-def _fitting(job: Job) -> list[Path]:
-    return [path for path in reference_sinks() if fits(job, path, constants(path))]
+def _fitting(job: Job, sinks: Iterable[Path]) -> list[Path]:
+    return [path for path in sinks if fits(job, path, constants(path))]
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -125,10 +126,11 @@ def constants(path: Path) -> dict[str, Any]:
 
 
 def _expected(job: Job) -> dict[str, Any]:
+    correct = [path for path in reference_sinks() if path.parent.name == "sinks"]
     return {
         "key": list(job.key),
         "columns": job.columns(),
-        "sinks": [path.stem for path in _fitting(job) if path.parent.name == "sinks"],
+        "sinks": [path.stem for path in _fitting(job, correct)],
         "sql": _first_line(job.sql),
         "expectation": str(job.expectation_path),
     }
