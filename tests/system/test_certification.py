@@ -84,7 +84,7 @@ OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches",
 )  # fmt: skip
-IN_SHORT = ("ledger_by_attempt", "ledger_in_a_task")
+IN_SHORT = ("ledger_in_a_task",)
 
 
 @pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in FOUND])
