@@ -23,7 +23,7 @@ from ..protocols import PROTOCOLS, Protocol, protocol_of
 from ..shape import SinkShape
 from ..values import print_value
 from .needs import is_lookup
-from .points import check_used, check_way, sink_name
+from .points import check_used, check_way, services_at, sink_name
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,7 @@ def _check_answer(planned: PlannedAction) -> None:
 
 def _protocols(planned: PlannedAction, at: Point) -> dict[str, Protocol]:
     """By the services that the point may be at."""
-    services = [str(at.where["service"])] if "service" in at.where else sorted(planned.shape.spoken_to)
-    found = {service: protocol_of(service) for service in services}
+    found = {service: protocol_of(service) for service in services_at(at, planned.shape)}
     if not any(protocol.errors for protocol in found.values()):
         speaking = listed([*(name for name, protocol in PROTOCOLS.items() if protocol.errors), "HTTP"])
         message = f"an answer can be made up for {speaking} only: name the service, as in {planned.spec.example}"

@@ -68,7 +68,7 @@ def check_service(located: LocatedPlan, shape: SinkShape, point: Point, path: Pa
 
 def _check_kind(located: LocatedPlan, shape: SinkShape, point: Point, path: Path) -> None:
     kind = str(point.where.get("kind", "*"))
-    services = [str(point.where["service"])] if "service" in point.where else sorted(shape.spoken_to)
+    services = services_at(point, shape)
     protocols = [protocol_of(service) for service in services]
     if is_lookup(point):
         _check_lookup(located, services, kind, path)
@@ -78,6 +78,11 @@ def _check_kind(located: LocatedPlan, shape: SinkShape, point: Point, path: Path
     close = [one for protocol in protocols for one in protocol.meant_by(kind)]
     known = f"did you mean {listed(close)}?" if close else f"there are {listed(protocols[0].kinds, 'and')}, say"
     raise located.error(f"{listed(services)} has no request of the kind {print_value(kind)}: {known}", path)
+
+
+def services_at(point: Point, shape: SinkShape) -> list[str]:
+    """Those that a request or a lookup there may be for."""
+    return [str(point.where["service"])] if "service" in point.where else sorted(shape.spoken_to)
 
 
 def _check_lookup(located: LocatedPlan, services: list[str], kind: str, path: Path) -> None:

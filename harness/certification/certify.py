@@ -298,13 +298,12 @@ class _SweepState:
     def certificate(self) -> Certificate:
         space, asked = map(self._but_for_what_was_not_reached, (self.space, self.asked))
         found = [result for point in asked.points if (result := self.store.get(point.text)) is not None]
-        plans = {result.plan for result in found}
-        results = [*found, *(one for one in self.store.failed() if one.plan not in plans)]
+        by_plan = {result.plan: result for result in found}
+        results = [*found, *(one for one in self.store.failed() if one.plan not in by_plan)]
         results += unexplained(self.store.of_runs(), results)
         if all(result.verdict != "fail" for result in results) and (replayed := judged_replay(self.directory)):
             results.append(replayed)
         complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
-        by_plan = {result.plan: result for result in found}
         swept = {point.at for point in asked.points if isinstance(point.at, Line)}
         ran = lines_in(self.trace.journal) | lines_of_starts(self.trace.journal)
         left_out = unswept(find_sink(self.request.sink), ran | swept)
