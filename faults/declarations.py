@@ -37,6 +37,9 @@ process of the driver's machine, which the system stops."""
 SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
 """The servers of targets, by the names of their services: Kafka's are the brokers."""
 
+SPARK_TARGETS = ("executor", "worker", "node")
+"""Targets whose tasks Spark attempts again."""
+
 ITSELF = "self"
 """The target that is the process whose thread is stopped at the point."""
 

@@ -12,6 +12,7 @@ from typing import Any
 from ...plans import Action, ActionReference
 from ..capabilities import Actuator, InjectionError, Scene
 from ..catalogue import action_named, restart_delay
+from ..declarations import ITSELF, SPARK_TARGETS
 from ..matching import Counter
 from .armed import ArmedFault, Awaited
 from .outcomes import OUTCOMES
@@ -25,7 +26,7 @@ Stopwatch = Callable[[], Callable[[], float]]
 LOOK_SECONDS = 0.5
 """Between two looks at a stopwatch."""
 
-JOBS = ("driver", "executor", "worker", "node", "self")
+JOBS = ("driver", *SPARK_TARGETS, ITSELF)
 """Targets that are processes of the job, or have some."""
 
 ARRIVAL = 2.0

@@ -8,6 +8,7 @@ from typing import Literal
 from ...plans import Edge, Moment, Plan, Point
 from ..actions._links import service_of
 from ..catalogue import action_named, has_phase, phase_named, phases_of
+from ..declarations import SPARK_TARGETS
 from ..language import Path
 from ..shape import SinkShape
 
@@ -23,9 +24,6 @@ Method = tuple[str, str]
 """The full name of a class of a JVM, and the name of a method of it."""
 
 RUNS_OF_TASKS: frozenset[PhasePoint] = frozenset({("task.run", "before"), ("task.run", "after")})
-
-SPARK_TARGETS = ("executor", "worker", "node")
-"""Targets whose tasks Spark attempts again."""
 
 TRACED_ROWS = frozenset({1, 5})
 """The rows of each task that a trace reports as task.row: the fifth, and the first for tasks that have fewer."""

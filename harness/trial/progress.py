@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from ...faults import Injector, Plan, action_named
+from ...faults import PHASES, Injector, Plan, action_named
 from ...plans import ActionReference
 
 BACK = {"broker_registered": "broker.registered", "server_back": "server.back"}
 """The events that fulfil what a kill requires, by its kind."""
 
-BESIDE = frozenset({"request", "lookup", "file", "line", "call", "jvm"})
+BESIDE = frozenset(phase.name for phase in PHASES if phase.where in ("connection", "files", "python") or phase.place)
 """Phases that any thread of the job may report at any time, whatever becomes of its query."""
 
 ALONE_SECONDS = 900.0
