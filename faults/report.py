@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .catalogue import PHASES
+
 NUMBERS = frozenset({"batch", "partition", "kafka_partition", "stage", "attempt", "task", "row", "line", "pid"})
 """Fields that are whole numbers."""
 
@@ -17,7 +19,11 @@ ANY_THREAD = ""
 OF_FILES = "files "
 """Stands before the number of a thread in the report of a change of a file."""
 
-WITHOUT_BATCH = frozenset({"request", "lookup", "file", "jvm"})
+WITHOUT_BATCH = frozenset(
+    phase.name
+    for phase in PHASES
+    if phase.where in ("connection", "files") or (phase.place and phase.where == "driver")
+)
 """Phases whose reports do not say which batch the process works for."""
 
 STREAM_THREAD = re.compile(r"\[id = ([0-9a-f-]{36}), runId = ([0-9a-f-]{36})\]")
