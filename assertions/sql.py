@@ -32,7 +32,8 @@ def _database() -> DuckDBPyConnection:
     """An empty database: to make one takes twenty times longer than a statement."""
     import duckdb
 
-    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    utc = "UTC"  # that of the machine would decide how a time without a zone compares with one that has it
+    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "TimeZone": utc})
 
 
 def quoted(name: str) -> str:

@@ -137,6 +137,8 @@ def check_expectation(expectation: Expectation, workload: Workload) -> pa.Schema
     _check_unique(found, expectation.key, UNIQUE_MEND)
     if expectation.latest and not expectation.order and "source_offset" not in found.column_names:
         _check_unique(found, (*expectation.latest, "batch"), ARRIVAL_MEND)
+    if expectation.latest and not expectation.order and "partition" in found.column_names:
+        _check_ordered(found, expectation.latest)
     return truth(expectation, given).schema
 
 
@@ -146,6 +148,17 @@ def _check_unique(found: pa.Table, names: Sequence[str], mend: str) -> None:
         raise ExpectationError(
             f"the expectation gives {found.num_rows} rows, but only {different} with a {', '.join(names)} of their "
             f"own: {mend}"
+        )
+
+
+def _check_ordered(found: pa.Table, key: Sequence[str]) -> None:
+    """Rows arrive in the order of their offsets within a partition of the source only."""
+    places = found.group_by([*key, "batch", "partition"]).aggregate([])
+    different = places.group_by([*key, "batch"]).aggregate([]).num_rows
+    if different < places.num_rows:
+        raise ExpectationError(
+            f"rows of one {', '.join(key)} lie in several partitions of the source, so that none of them is the last "
+            "arrival: give the sink ORDER, or a KEY whose rows lie in one partition"
         )
 
 

@@ -41,6 +41,7 @@ def judge(evidence: Evidence, only: Collection[int] | None = None) -> Verdict:
     faults = [examine(number, evidence) for number in range(len(evidence.faults)) if only is None or number in only]
     unsettled = _unsettled(evidence)
     problems = [problem for _, problem in faults if problem] + _disobeyed(evidence) + unsettled
+    problems += _nothing_to_lose(evidence) if only is None else []
     counting = [anomaly for anomaly in anomalies if _counts(anomaly.kind, evidence, unsettled)]
     guarantee = guarantee_of(anomaly.like or anomaly.kind for anomaly in counting)
     outcome = _outcome(guarantee, evidence.claim, problems)
@@ -100,6 +101,13 @@ def _unsettled(evidence: Evidence) -> list[str]:
     reasons += [f"failed by itself: {part}" for part in evidence.broken if part not in settlement.unmet]
     reasons += _unreadable(evidence)
     return reasons
+
+
+def _nothing_to_lose(evidence: Evidence) -> list[str]:
+    """A job of windows that was given one batch and then killed may never have closed any."""
+    if evidence.truth.num_rows:
+        return []
+    return ["of what the job was given it had to hand over no row: nothing could be lost or duplicated"]
 
 
 def _disobeyed(evidence: Evidence) -> list[str]:

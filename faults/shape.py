@@ -245,12 +245,12 @@ def _is_annotation_scope(code: CodeType) -> bool:
 
 
 def _texts_of(value: ast.expr | None) -> frozenset[str] | None:
-    """The texts of a constant tuple or list; None of what is none."""
+    """The texts of a constant tuple, list or set; None of what is none."""
     try:
         found = ast.literal_eval(value) if value else None
     except ValueError:
         return None
-    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, tuple | list) else None
+    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, tuple | list | set) else None
 
 
 def _is_data_source(node: ast.ClassDef) -> bool:

@@ -175,8 +175,18 @@ def _arguments(marker: pytest.Mark, where: str) -> Mapping[str, Any]:
         raise pytest.Collector.CollectError(f"{where}: @pytest.mark.onceproof takes {', '.join(ARGUMENTS)} ({what})")
     if "claim" in marker.kwargs:
         _check_claim(marker.kwargs["claim"], where)
-    faults: Sequence[str] | str = marker.kwargs.get("faults", ("",))
-    return {**marker.kwargs, "faults": [faults] if isinstance(faults, str) else list(faults)}
+    return {**marker.kwargs, "faults": _faults(marker.kwargs["faults"], where) if "faults" in marker.kwargs else [""]}
+
+
+def _faults(given: Sequence[str] | str, where: str) -> list[str]:
+    from ..faults import is_empty
+
+    faults = [given] if isinstance(given, str) else list(given)
+    if any(map(is_empty, faults)):
+        raise pytest.Collector.CollectError(
+            f"{where}: one of faults is empty, and its test would pass: leave faults out for a test without a fault"
+        )
+    return faults
 
 
 def _check_claim(claim: str, where: str) -> None:

@@ -137,8 +137,10 @@ def jars_next_to(path: Path) -> list[Path]:
 
 
 def release_wanted(path: Path) -> SpecifierSet | None:
-    """The releases of Spark that SPARK names, in a sink's file or a job's; None if it has none. Raises SinkError for a
-    text that names none."""
+    """The releases of Spark that SPARK names, in a sink's file or a job's; None if it has none. Raises SinkError for
+    a text that is computed, or names none. What else is called so, such as a session, says nothing."""
+    if isinstance(bound(parsed(path.read_bytes())).get("SPARK"), ast.JoinedStr | ast.BinOp):
+        raise SinkError(f'{path.name}: SPARK is computed: write the releases as a text, SPARK = ">=4.1,<4.2"')
     text = literals(path).get("SPARK")
     if not isinstance(text, str):
         return None

@@ -21,6 +21,8 @@ QUIET = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 NURSERY = "-Xmn600m"
 """Spark's own default is a heap of 1 GiB, a third of it for new objects: that is five collections of 40 ms a start."""
 
+BATCHES_KEPT = 10_000
+
 CONF_NAME = "conf:"
 """Name of the generated configuration directory.
 
@@ -55,7 +57,7 @@ def lean_properties(java: Java, spark: SparkInstall, runtime: Runtime) -> dict[s
 
 
 def base_properties(spark: SparkInstall, runtime: Runtime) -> dict[str, str]:
-    """What every trial needs, lean or not: the connector's jars, and UTC.
+    """What every trial needs, lean or not: the connector's jars, UTC, and the whole offset log.
 
     The jars are given as class path, not as ``spark.jars``: the application class loader has them then, so that a
     class-data archive covers them.
@@ -67,6 +69,8 @@ def base_properties(spark: SparkInstall, runtime: Runtime) -> dict[str, str]:
         "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.session.timeZone": "UTC",
+        # The ground truth is computed from the offset log, of which Spark keeps the last hundred batches by default.
+        "spark.sql.streaming.minBatchesToRetain": str(BATCHES_KEPT),
     }
 
 

@@ -170,7 +170,8 @@ class Injector:
     def _note(self, event: str, fields: Mapping[str, Any]) -> None:
         """``probe.hello``, ``query.writer``, ``query.ended``; ``probe.error``: something that a probe could not do as
         asked; ``probe.raised`` and ``probe.not_raised``: what became of a ``fail`` at a line; ``probe.dropped``,
-        ``probe.answered`` and ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection."""
+        ``probe.answered`` and ``probe.not_answered``: of a ``drop`` and an ``answer`` at a connection;
+        ``connection.opened`` and ``connection.closed``: of one that passes a proxy."""
         kept = (
             "role",
             "error",
@@ -180,6 +181,7 @@ class Injector:
             "function",
             "outside",
             "service",
+            "connection",
             "kind",
             "edge",
             "op",

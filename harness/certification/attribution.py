@@ -43,20 +43,21 @@ class _Unclear(Exception):
 def attribute(shares: Sequence[Share], evidence: Evidence, overall: Verdict) -> list[Attributed]:
     """One answer for each plan of a run. ``overall`` is the verdict on the whole run."""
     found = [_attribute(share, evidence, overall) for share in shares]
-    if overall.outcome is not Outcome.FAIL or _explain(zip(shares, found, strict=True), overall):
+    if overall.exactly_once is not Outcome.FAIL or _explain(zip(shares, found, strict=True), overall):
         return found
-    unclear = Attributed(None, f"the run as a whole failed: {overall.reason}")
+    unclear = Attributed(None, f"the run as a whole shows what none of its plans explains: {overall.reason}")
     return [one if _has_failed(one) else unclear for one in found]
 
 
 def _explain(found: Iterable[tuple[Share, Attributed]], overall: Verdict) -> bool:
-    """Whether all that is wrong with the run lies in the batches of plans that have failed by themselves."""
+    """Whether all that is not exactly-once of the run lies in the batches of plans of which that is seen."""
     batches = {share.batch for share, one in found if _has_failed(one)}
     return bool(batches) and all(one.batches and {*one.batches} <= batches for one in overall.anomalies)
 
 
 def _has_failed(one: Attributed) -> bool:
-    return one.verdict is not None and one.verdict.outcome is Outcome.FAIL
+    """As exactly-once, whatever is claimed: a certificate says what guarantee was observed."""
+    return one.verdict is not None and one.verdict.exactly_once is Outcome.FAIL
 
 
 def _attribute(share: Share, evidence: Evidence, overall: Verdict) -> Attributed:

@@ -29,20 +29,21 @@ from .certificate import (
 )
 from .chance import Traces, left_to_chance
 from .engine import Engine
+from .idle import idle
 from .inputs import inputs_of
 from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
 from .repeats import determinism_of, looks_into
-from .results import Judged, PointResult, Store, unexplained
+from .results import Judged, PointResult, Store, says_more, unexplained
 from .retries import Retried, noting_retries, retries
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .shared_ids import note_of, of_no_query, shared
 from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
-from .strikes.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
+from .strikes.larger import BATCH, LARGE, WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, judged_replay, read_journal, traced
 from .unswept import unswept
@@ -301,8 +302,8 @@ class _SweepState:
         by_plan = {result.plan: result for result in found}
         results = [*found, *(one for one in self.store.failed() if one.plan not in by_plan)]
         results += unexplained(self.store.of_runs(), results)
-        if all(result.verdict != "fail" for result in results) and (replayed := judged_replay(self.directory)):
-            results.append(replayed)
+        replayed = judged_replay(self.directory)
+        results += [replayed] if replayed and says_more(replayed, [self.reference, *results]) else []
         complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
         swept = {point.at for point in asked.points if isinstance(point.at, Line)}
         ran = lines_in(self.trace.journal) | lines_of_starts(self.trace.journal)
@@ -328,7 +329,7 @@ class _SweepState:
             ),
             scope=scope,
             anomalies=anomalies_of(trials),
-            notes=[*note_of(self.shared_ids), *notes_of(trials)],
+            notes=[*note_of(self.shared_ids), *self._idle(), *notes_of(trials)],
             reference=self.reference,
             determinism=self.determinism,
             points=results,
@@ -337,6 +338,11 @@ class _SweepState:
             inputs=dict(self.inputs),
             run_directory=str(self.directory),
         )
+
+    def _idle(self) -> list[str]:
+        found = idle(self.directory / REFERENCE, self.roles)
+        large = self.store.get(WITHOUT_A_FAULT.text)
+        return found + (idle(large.place(self.directory), {LARGE: BATCH}) if large else [])
 
     def _but_for_what_was_not_reached(self, space: Space) -> Space:
         """Without the points for which others stand, or that depend on time."""

@@ -118,8 +118,8 @@ class Engine:
             if one.verdict is not None:
                 self._keep(work, _result(point, judged(one.verdict, share, result.directory), True, True, 1, pack))
         unclear = [Pack((point,)) for point, one in zip(pack.points, found, strict=True) if one.verdict is None]
-        if result.verdict.outcome is Outcome.FAIL and unclear:
-            # What only several faults in one run show is a failure as well: it must not be lost if each passes alone.
+        if result.verdict.exactly_once is Outcome.FAIL and unclear:
+            # What only several faults in one run show counts as well: it must not be lost if each passes alone.
             self._store.add(_of_the_run(pack, result))
         return unclear
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,5 +75,10 @@ def question_of(
         known_failures=names_plans(wanted.points),
         batches=request.workload.batches if wanted.batch is None else None,
         reference_job=job.path in reference_jobs(),
-        servers=[server for server in SERVERS if server in (shape.services or ())],
+        servers=[server for server in SERVERS if server in _services(shape.services, trace.journal)],
     )
+
+
+def _services(named: Collection[str] | None, trace: Sequence[Event]) -> Collection[str]:
+    """Those that the sink names; where it computes them, those that were asked for something."""
+    return {str(event.get("service")) for event in trace if event["event"] == "point"} if named is None else named

@@ -87,9 +87,20 @@ def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
 
 
 def unexplained(runs: Iterable[PointResult], points: Iterable[PointResult]) -> list[PointResult]:
-    """Of the packed runs that failed as a whole, those of which no point has failed by itself, and left as little."""
-    failed = [point for point in points if point.verdict == "fail" and _faults(point)]
+    """Of the packed runs that were not exactly-once as a whole, those of which no point was not so by itself, and left
+    as little."""
+    failed = [point for point in points if point.exactly_once == "fail" and _faults(point)]
     return [run for run in runs if not any(_explains(point, run) for point in failed)]
+
+
+def says_more(one: Judged, others: Sequence[Judged]) -> bool:
+    """Whether a trial of several faults shows what none of the others does: they have not failed, and it has not passed
+    or leaves less than they."""
+    if any(other.verdict == "fail" for other in others):
+        return False
+    left = [Guarantee(other.guarantee) for other in others if other.guarantee]
+    weaker = one.guarantee is not None and weakest([*left, Guarantee(one.guarantee)]) is not weakest(left)
+    return one.verdict != "pass" or weaker
 
 
 def _explains(point: PointResult, run: PointResult) -> bool:
@@ -137,7 +148,7 @@ class Store:
             return [one for one in self._results.values() if one.verdict == "fail" and one.cell != SEVERAL]
 
     def of_runs(self) -> list[PointResult]:
-        """The packed runs that failed as a whole."""
+        """The packed runs that were not exactly-once as a whole."""
         with self._lock:
             return [result for result in self._results.values() if result.cell == SEVERAL]
 

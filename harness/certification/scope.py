@@ -33,7 +33,7 @@ BEYOND = (
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
-    "in a job of your own, a replay in another number of partitions",
+    "in a job of your own, a replay in another number of partitions, and a query that starts again in its process",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
     "more than twelve batches, batches without any rows or of more than 16,000, and times finer than a millisecond",

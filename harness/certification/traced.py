@@ -46,14 +46,14 @@ def traced(session: Session, request: Request, directory: Path, name: str) -> tu
 
 
 def judged_replay(directory: Path) -> PointResult | None:
-    """The sweep's traced replay unless it has passed. One that failed has several faults in one run, of which a point
-    may ask for none; one that is inconclusive may lack what the sweep would strike at."""
+    """The sweep's traced replay unless it has passed and was exactly-once. One that was not has several faults in one
+    run, of which a point may ask for none; one that is inconclusive may lack what the sweep would strike at."""
     place = directory / REPLAY
     try:
         document = read_trial(place)
     except (OSError, ValueError):
         return None
-    if document.verdict == "pass":
+    if document.verdict == document.exactly_once == "pass":
         return None
     return PointResult(
         **_judgement(document, place), step="several faults in one run: each batch is replayed", plan=document.plan,

@@ -11,7 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ...faults.capabilities import Impairment
+from ..runtime.waiting import WaitTimeout, wait_for
 from .peers import RST_ON_CLOSE, LinkCut, Peer
+
+CLOSED_SECONDS = 2.0
+"""How long a connection that was reset may take to be closed."""
 
 SLICES = 10
 """Into how many pieces a second's worth of data is cut where little passes."""
@@ -120,11 +124,16 @@ class Links:
                 one.cut()
 
     def reset(self) -> int:
-        """End what is open; returns how many connections that were."""
+        """End what is open; returns how many connections that were, once they are closed: all but those of which the
+        plan stops a request, which are when it is let go."""
         with self._lock:
             found = list(self._open)
         for link in found:
             link.reset()
+        with suppress(WaitTimeout):
+            wait_for(
+                lambda: all(one.over.is_set() or one.stopped for one in found), CLOSED_SECONDS, "closed connections"
+            )
         return len(found)
 
     def add(self, link: Link) -> None:
@@ -139,12 +148,15 @@ class Links:
 @dataclass(eq=False)
 class Link:
     """One connection: its two sides, among ``links``. ``on_its_way``: told with True when data for the service is
-    kept, with False when it has been sent."""
+    kept, with False when it has been sent. ``over``: set once both sides are closed; ``stopped``: while the plan stops
+    a request of it."""
 
     client: Peer
     server: Peer
     links: Links
     on_its_way: Callable[[bool], None] = field(default=lambda kept: None)
+    over: threading.Event = field(default_factory=threading.Event)
+    stopped: bool = False
 
     @property
     def _was_reset(self) -> bool:

@@ -109,7 +109,10 @@ class Proxy:
 
     def _serve(self, client: socket.socket, endpoint: Address, ends: tuple[Address, int], number: int) -> None:
         dropped = list[dict[str, Any]]()
+        place = {"service": self.service, "thread": f"{self.service} {number}"}
+        over = threading.Event()
         with ExitStack() as stack:
+            stack.callback(over.set)
             self._keep(stack, client)
             try:
                 self.links.admit(client)
@@ -123,16 +126,21 @@ class Proxy:
             server.settimeout(None)
             self._keep(stack, server)
             sides = Peer(client), Peer(server)
-            link = stack.enter_context(Link(*sides, self.links, partial(self._kept, number, client)))
+            link = stack.enter_context(Link(*sides, self.links, partial(self._kept, number, client), over))
+            if owner is not None:
+                mine = {**owner.as_fields(), "service": self.service, "connection": place["thread"]}
+                self._told({"event": "connection.opened", **mine})
+                stack.callback(self._told, {"event": "connection.closed", **mine})
 
             def stop(edge: Literal["before", "after"], request: Request) -> Order:
                 self._late.discard(number)
                 if owner is None:
                     return "pass"
-                place = {"service": self.service, "thread": f"{self.service} {number}"}
                 point = {**owner.as_fields(), **place, "edge": edge, "kind": request.kind}
                 phase = "request" if request.changes else "lookup"
+                link.stopped = True
                 answer = self._told({"phase": phase, **point, "text": request.text, **request.told})
+                link.stopped = False
                 dropped.extend([point] if answer == DROP else [])
                 if answer == LATE and edge == "before":
                     self._late.add(number)

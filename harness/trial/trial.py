@@ -29,7 +29,7 @@ from ...assertions import (
 from ...faults import Rendezvous
 from ...faults.settings import settings_of
 from ..environments.base import Environment, Unavailable
-from ..errors import ObservationError, SinkError, one_line
+from ..errors import ObservationError, SinkError, UsageError, one_line
 from ..kafka_settings import set_brokers
 from ..proxies.services import Proxies, proxies_for
 from ..runtime.ports import LOOPBACK
@@ -143,6 +143,7 @@ class _Trial:
         acted, acks = self._act(arranged, processed, settler)
         settled = self._settle(acted, settler)
         unreadable = None if self.spec.readable else arranged.unreadable
+        _raise_if_cut(arranged.resources.checkpoint)
         _raise_own_read_error(acted, unreadable, settled.readings, settled.broken, self.directory)
         evidence, verdict = self._judge(arranged.resources, acks, processed.batches(), acted, settled, faults)
         if "cleanup" in self.spec.sink.functions:
@@ -319,13 +320,24 @@ def _raise_own_error(spec: TrialSpec, acted: Acted, failures: Sequence[str], dir
     raise SinkError(f"sink {spec.sink.path.name} {what}; no fault had fired; see {directory / 'logs'}")
 
 
+def _raise_if_cut(directory: Path) -> None:
+    """What a job was given in batches that Spark has removed from the offset log is not known any more."""
+    left = checkpoint.planned(directory)
+    if left and left[0] > 0:
+        raise UsageError(
+            f"the offset log begins with batch {left[0]}: Spark has removed those before it, of which the ground truth "
+            "is computed, too. Leave spark.sql.streaming.minBatchesToRetain as onceproof sets it, or set it higher"
+        )
+
+
 def _raise_own_read_error(
     acted: Acted, unreadable: str | None, readings: Sequence[Reading], broken: Sequence[str], directory: Path
 ) -> None:
-    """A read that fails without a fault, or failed in the same way before the job began, is the sink's own error, or
-    that of a part of the environment that failed by itself: that is no verdict."""
+    """A read that fails without a fault, or failed in the same way before the job began and ever since, is the sink's
+    own error, or that of a part of the environment that failed by itself: that is no verdict."""
+    was_read = any(glimpse.rows is not None and glimpse.rows.num_rows for glimpse in acted.glimpses)
     for reading in readings:
         if reading.error and not acted.fired and broken:
             raise Unavailable(f"{'; '.join(broken)}: {reading.error}; see {directory / 'logs'}")
-        if reading.error and (not acted.fired or reading.error == unreadable):
+        if reading.error and (not acted.fired or (reading.error == unreadable and not was_read)):
             raise SinkError(reading.error)

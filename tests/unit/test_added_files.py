@@ -440,7 +440,8 @@ client_of = lambda peer, port: Client("local", 1, "mark", "driver")
 told = queue.Queue()
 
 def receive(message):
-    told.put(message.fields)
+    if "edge" in message.fields:
+        told.put(message.fields)
     return b"G"
 
 server = socket.create_server(("127.0.0.1", 0))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from onceproof.assertions import Evidence, Glimpse, Reading, judge
+from onceproof.assertions import Evidence, Glimpse, Guarantee, Reading, judge
 from onceproof.harness.certification.attribution import Share, attribute
 from paper_trial import Paper, evidence, fault, ids_of, rows_with
 
@@ -64,7 +64,7 @@ def test_each_plan_is_judged_by_its_own_batch() -> None:
 
 
 def test_what_lies_in_the_batch_of_no_plan_is_no_plans_alone() -> None:
-    whole = "the run as a whole failed"
+    whole = "the run as a whole shows what none of its plans explains"
     assert outcomes(shared(gone=GONE)) == [whole, whole]
     assert outcomes(shared(doubled=DOUBLED, gone=GONE)) == ["fail", whole], "the other one has not been cleared of it"
 
@@ -73,3 +73,12 @@ def test_a_run_that_did_not_come_to_rest_says_nothing() -> None:
     earlier = rows_with([one for batch in range(4) for one in ids_of(batch)])
     for pair in (lambda rows: [Reading(earlier), Reading(rows)], lambda rows: [Reading(rows), Reading(earlier)]):
         assert outcomes(shared(readings=pair)) == ["the last two readings differ"] * 2
+
+
+def test_a_claim_that_allows_duplicates_hides_none_that_lie_in_the_batch_of_no_plan() -> None:
+    """A certificate says what guarantee was observed, not only whether the one that is claimed held."""
+    weaker = replace(shared(doubled=ids_of(4)[:1]), claim=Guarantee.AT_LEAST_ONCE)
+    assert judge(weaker).outcome.value == "pass"
+    assert outcomes(weaker) == ["the run as a whole shows what none of its plans explains"] * 2
+    explained = replace(shared(doubled=DOUBLED), claim=Guarantee.AT_LEAST_ONCE)
+    assert outcomes(explained) == ["pass", "pass"]

@@ -168,6 +168,7 @@ def test_a_sink_has_the_phases_of_its_kind(shape: SinkShape, expected: list[str]
     ("text", "services"),
     [
         ("SERVICES = ('kafka', 'postgres')", {"kafka", "postgres"}),
+        ("SERVICES = {'kafka', 'postgres'}", {"kafka", "postgres"}),
         ("GUARANTEE, SERVICES = 'exactly-once', ('redis',)", {"redis"}),
         ("SERVICES: tuple[str, ...] = ('postgres',)", {"postgres"}),
         ("GUARANTEE = 'exactly-once'", set()),

@@ -49,6 +49,7 @@ def test_what_is_up_or_in_an_image_is_looked_at_when_it_runs(sink: Path) -> None
 @pytest.mark.parametrize(
     ("value", "why"),
     [
+        ('f">={2 + 2}"', r"SPARK is computed: write the releases as a text"),
         ('"4"', r"SPARK = '4' names no releases: write SPARK = \">=4\.1,<4\.2\""),
         ('"<4"', r"needs Spark <4 \(SPARK\), which none of the supported releases is \(4\.2\.0, .*\): write"),
     ],

@@ -273,6 +273,22 @@ def test_a_driver_that_was_taken_for_dead_comes_back_between_the_changes_of_the_
     assert batches(9) == [], "nothing comes behind its only change"
 
 
+def test_a_driver_that_was_taken_for_dead_comes_back_before_its_changes_when_the_next_batch_is_done() -> None:
+    def later(batches: int, *changing: int) -> list[int]:
+        trace = []
+        for batch in range(batches):
+            asked = point("request", "before", batch=batch, service="postgres", kind="INSERT", text="INSERT")
+            trace += batch_of(batch)
+            trace += [event for line in changing for event in (*lines(batch, (line, 1)), asked)]
+        found = [one.text for one in space(trace, code=Code(acts=lambda line: True)).points]
+        ending = "[batch=1]#1 -> pause(driver, longest=30s) until batch.commit:after[batch=2]"
+        return [int(text[len("line[s.py:") : text.index("]")]) for text in found if text.endswith(ending)]
+
+    assert later(3, 4, 5, 6, 7, 8) == [4, 6, 8]
+    assert later(3, 4, 5) == [4, 5]
+    assert later(2, 4, 5) == [], "no batch comes behind it"
+
+
 def test_a_batch_that_is_written_in_pieces_is_struck_three_times_in_the_middle_of_it() -> None:
     def pieces(count: int) -> list[str]:
         asked = [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -180,3 +183,22 @@ def test_a_key_that_does_not_fit_the_expectation_is_one_clear_line(expectation: 
     with pytest.raises(ExpectationError, match=why) as error:
         check_expectation(expectation, SMALL)
     assert "\n" not in str(error.value)
+
+
+def test_the_last_arrival_is_asked_for_only_where_rows_of_a_key_lie_in_one_partition() -> None:
+    apart = Expectation("SELECT id % 8 AS eighth, id, batch, partition, source_offset FROM input", ("id",), ("eighth",))
+    with pytest.raises(ExpectationError, match="rows of one eighth lie in several partitions of the source") as error:
+        check_expectation(apart, SMALL)
+    assert "give the sink ORDER" in str(error.value)
+    check_expectation(Expectation(apart.sql, ("id",), ("eighth",), "id"), SMALL)
+
+
+def test_a_time_without_a_zone_is_utc_whatever_the_machine_says() -> None:
+    code = (
+        "from onceproof.assertions.sql import select; print(select(\"SELECT TIMESTAMP '2026-01-01 00:00:30' = "
+        "TIMESTAMPTZ '2026-01-01 00:00:30+00' AS same\").to_pylist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"TZ": "America/New_York"}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[{'same': True}]", done.stderr

@@ -83,6 +83,15 @@ def test_a_landed_fault_that_changed_nothing_passes_and_says_what_landed() -> No
     )
 
 
+def test_a_job_that_had_nothing_to_hand_over_proves_nothing() -> None:
+    """One batch of a job of windows, killed behind its commit: after a restart nothing closes the windows."""
+    none = Expectation("SELECT * FROM input WHERE batch > 999")
+    found = landed(expectation=none)
+    assert (found.outcome, found.guarantee) == (INCONCLUSIVE, None)
+    assert "it had to hand over no row: nothing could be lost or duplicated" in found.reason
+    assert landed(ground_truth(), expectation=none).outcome is FAIL, "but rows that nobody wrote are there"
+
+
 def test_a_run_without_a_fault_passes_and_says_so() -> None:
     found = verdict()
     assert (found.outcome, found.guarantee) == (PASS, EO)

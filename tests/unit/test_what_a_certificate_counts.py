@@ -49,9 +49,10 @@ def certificate(directory: Path, *stored: PointResult) -> Certificate:
     ).certificate()  # fmt: skip
 
 
-def replayed(monkeypatch: pytest.MonkeyPatch, verdict: str) -> None:
+def replayed(monkeypatch: pytest.MonkeyPatch, verdict: str, **more: str) -> None:
     """The traced replay of a sweep has come to this."""
     told: Any = judged(verdict, Path(REPLAY)).model_dump() | {"plan": PLAN, "timings": SimpleNamespace(total=1.0)}
+    told |= more
     monkeypatch.setattr(traced, "read_trial", lambda place: SimpleNamespace(**told))
 
 
@@ -72,6 +73,17 @@ def test_a_certificate_passes_only_if_the_replay_that_says_what_to_sweep_did(
 ) -> None:
     replayed(monkeypatch, replay)
     assert certificate(tmp_path, result()).verdict == verdict
+
+
+def test_a_replay_that_leaves_less_than_all_points_says_what_the_certificate_observed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed(monkeypatch, "pass", exactly_once="fail", guarantee="at-least-once")
+    found = certificate(tmp_path, result())
+    assert (found.verdict, found.guarantee, len(found.points)) == ("pass", "at-least-once", 2)
+    (tmp_path / "other").mkdir()
+    weaker = result().model_copy(update={"exactly_once": "fail", "guarantee": "at-least-once"})
+    assert len(certificate(tmp_path / "other", weaker).points) == 1, "it says no more than the point"
 
 
 def test_a_replay_that_is_inconclusive_is_traced_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

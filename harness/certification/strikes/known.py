@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....faults import Plan, Point, known_failures, parse
+from ....faults import Plan, Point, action_named, known_failures, parse
 from ....faults.settings import settings_of
 from ..points import ANY_BATCH, Question, SweepPoint
 from ..trace import Step
@@ -22,8 +22,14 @@ def known(question: Question) -> Iterator[SweepPoint]:
         batch = _batch(plan)
         role = next((role for role, its in question.roles.items() if its == batch), ANY_BATCH)
         here = Step(f"{KNOWN}{failure.name}")
-        exclusive = bool(settings_of(plan.settings).broker)
-        yield SweepPoint(here, action, role, batch, plan, alone=True, exclusive=exclusive)
+        yield SweepPoint(here, action, role, batch, plan, alone=True, exclusive=_strikes_others(plan))
+
+
+def _strikes_others(plan: Plan) -> bool:
+    """Whether what it does is felt by jobs that run beside this one, or they by what it finds."""
+    actions = [action for fault in plan.faults for action in fault.actions]
+    away = any(action.target in action_named(action.name).takes_service_away for action in actions)
+    return away or any(action.target == "query" for action in actions) or bool(settings_of(plan.settings).broker)
 
 
 def _batch(plan: Plan) -> int | None:

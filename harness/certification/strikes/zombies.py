@@ -18,12 +18,15 @@ from ..kinds import FAMILIES, effects_of
 from ..points import Question, SweepPoint, line_at, selector
 from ..roles import MIDDLE
 from ..steps import shown
-from ..trace import Line, Step, executed, task_lines
+from ..trace import Line, Step, executed, reports, task_lines
 from ._declaration import Strike
 from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
+
+PIECES = 3
+"""Changes at most before which it comes back a batch later: the first, the last, and the one between them."""
 
 MIDWAY = 20.0
 """Seconds that the other driver is kept at most in the middle of the next batch, until this one has done its own: it
@@ -45,12 +48,22 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
             yield _point(shown(step, seen), selector(step, batch), MIDDLE, batch, batch)
     if HANDED_OVER in seen.steps and HANDED_OVER in executed(question.trace, batch + 1).steps:
         yield _point(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, batch + 1)
+    yield from _a_batch_later(question, batch)
     yield from _midway(question, batch)
     yield from _beside(question, batch)
     for role in dict.fromkeys((question.first_role, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
             yield paused_before(line, role, at, end_of(at))
+
+
+def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
+    """Before changes, until the other driver has done the next batch, too: what is read for a batch, and written back
+    with it, does not have that one's."""
+    if not reports(question.trace, batch + 1):
+        return
+    for change in evenly(_changes(question, batch), PIECES):
+        yield paused_before(change, MIDDLE, batch, end_of(batch + 1), ", until the next batch")
 
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:

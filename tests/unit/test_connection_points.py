@@ -1,0 +1,52 @@
+"""Connections that are reset between two requests, as points: from what the trace recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.harness.certification.points import Code, Question
+from onceproof.harness.certification.space import space_of
+
+ROLES = {"first": 0, "middle": 1}
+
+
+def line(number: int, batch: int = 1, process: str = "p") -> dict[str, Any]:
+    return {"event": "point", "phase": "line", "batch": batch, "run": "r", "thread": "t", "process": process,
+            "role": "python", "file": "s.py", "line": number}  # fmt: skip
+
+
+def connection(event: str, number: int = 1, process: str = "p") -> dict[str, Any]:
+    return {"event": f"connection.{event}", "process": process, "service": "redis", "connection": f"redis {number}"}
+
+
+def struck(*trace: dict[str, Any], acts: Any = lambda line: True) -> list[str]:
+    question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, code=Code(acts=acts))
+    return [point.text for point in space_of(question).points if point.action == "reset"]
+
+
+def plan(number: int) -> str:
+    return f"line[s.py:{number}][batch=1]#1 -> reset"
+
+
+OPENED, CLOSED = connection("opened"), connection("closed")
+
+
+def test_a_line_is_struck_while_its_process_has_a_connection_that_lasts_until_the_next_one() -> None:
+    trace = [line(3), OPENED, line(4), line(5), line(5), line(6), CLOSED, line(7)]
+    assert struck(*trace) == [plan(4), plan(5)], "before 3 none is open, and that of 6 ends behind it"
+    assert struck(*trace, acts=lambda line: line.line == 5) == [plan(5)]
+
+
+def test_a_connection_of_another_process_or_one_that_was_opened_anew_is_no_reason() -> None:
+    assert struck(connection("opened", process="q"), line(3), line(4)) == []
+    assert struck(OPENED, line(3), CLOSED, connection("opened", 2), line(4)) == []
+
+
+def test_one_that_is_kept_from_batch_to_batch_is() -> None:
+    assert struck(OPENED, line(3, batch=0), line(4, batch=0), line(3), line(4)) == [plan(3)]
+    assert struck(OPENED, line(3), line(3, batch=2)) == [plan(3)]
+
+
+def test_six_lines_are_enough() -> None:
+    found = struck(OPENED, *map(line, range(1, 20)), line(30))
+    assert (len(found), found[0], found[-1]) == (6, plan(1), plan(19))
