@@ -29,11 +29,15 @@ def select(statement: str, **tables: pa.Table) -> pa.Table:
 
 @cache
 def _database() -> DuckDBPyConnection:
-    """An empty database: to make one takes twenty times longer than a statement."""
+    """An empty database: to make one takes twenty times longer than a statement.
+
+    Its zone is not the machine's, which would decide how a time without a zone compares with one that has it; and it
+    has one thread, since several add up floating-point numbers in any order.
+    """
     import duckdb
 
-    utc = "UTC"  # that of the machine would decide how a time without a zone compares with one that has it
-    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "TimeZone": utc})
+    config = {"autoinstall_known_extensions": "false", "TimeZone": "UTC", "threads": "1"}
+    return duckdb.connect(":memory:", config=config)
 
 
 def quoted(name: str) -> str:

@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from .model import Evidence, Expectation
 from .places import PLACES, batch_table
+from .rows import same_rows
 from .sql import equal, quoted, select
 from .tables import INPUT_SCHEMA, ROW_SCHEMA, WATERMARK_SCHEMA, JobInput
 from .workload import Workload, committed_rows
@@ -129,6 +130,11 @@ def check_expectation(expectation: Expectation, workload: Workload) -> pa.Schema
     found = versions(expectation, given)
     if not found.num_rows:
         raise ExpectationError("the expectation gives no row of this workload: nothing could be lost")
+    if not same_rows(found, versions(expectation, given)):
+        raise ExpectationError(
+            "the expectation gives other rows when it is computed again: random(), uuid(), now() and the like are no "
+            "function of the input"
+        )
     for column in expectation.identity:
         if found[column].null_count:
             raise ExpectationError(
@@ -146,8 +152,8 @@ def _check_unique(found: pa.Table, names: Sequence[str], mend: str) -> None:
     different = found.group_by(list(names)).aggregate([]).num_rows
     if different < found.num_rows:
         raise ExpectationError(
-            f"the expectation gives {found.num_rows} rows, but only {different} with a {', '.join(names)} of their "
-            f"own: {mend}"
+            f"the expectation gives {found.num_rows} rows, but only {different} that differ in {', '.join(names)}: "
+            f"{mend}"
         )
 
 

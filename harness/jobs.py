@@ -90,16 +90,19 @@ def find_job(job: str | None = None, expect: str | None = None) -> Job:
             f"--expect {expect} {_problem(file)}: give the path of a file with a SELECT over the table input"
         )
     try:
-        sql = file.read_text(encoding="utf-8")
+        sql = file.read_text(encoding="utf-8-sig")  # an editor may have marked its first byte
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"expectation {file} cannot be read: {error}") from error
-    key, unique = keys_of(sql)
+    try:
+        key, unique = keys_of(sql)
+    except ValueError as error:
+        raise UsageError(f"expectation {file}: {error}") from error
     return Job(path.resolve(), file.resolve(), sql, key, unique)
 
 
 def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of the lines ``-- key:`` and ``-- unique:`` at the head of an expectation. Without the first line it
-    is the id, without the second one the key.
+    is the id, without the second one the key. Raises ValueError for one that is empty, or there twice.
 
     >>> keys_of("-- key: customer, day\\nSELECT ...")
     (('customer', 'day'), ('customer', 'day'))
@@ -111,7 +114,11 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not line.startswith("--"):
             break
         if found := HEAD_LINE.match(line):
-            named[found[1].lower()] = tuple(name.strip() for name in found[2].split(",") if name.strip())
+            word, columns = found[1].lower(), tuple(name.strip() for name in found[2].split(",") if name.strip())
+            if word in named or not columns:
+                what = "is there twice" if word in named else "names no column"
+                raise ValueError(f"the line '-- {word}:' {what}: write one, as in: -- {word}: customer, day")
+            named[word] = columns
     key = named.get("key") or ("id",)
     return key, named.get("unique") or key
 

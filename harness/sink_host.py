@@ -89,8 +89,8 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
     services = getattr(module, "SERVICES", ())
     functions = {name: function for name in ARGUMENTS if callable(function := getattr(module, name, None))}
     return {
-        "guarantee": getattr(module, "GUARANTEE", None),
-        "services": list(services) if isinstance(services, (tuple, list, set, frozenset)) else services,
+        "guarantee": plain(getattr(module, "GUARANTEE", None)),
+        "services": _plain_tuple(list(services) if isinstance(services, (set, frozenset)) else services),
         "key": _plain_tuple(getattr(module, "KEY", None)),
         "order": plain(getattr(module, "ORDER", None)),
         "holds": _plain_tuple(getattr(module, "HOLDS", None)),

@@ -83,6 +83,8 @@ def find_sink(name: str) -> Path:
     if not path.is_file():
         what = "is a directory" if path.is_dir() else "does not exist"
         raise UsageError(f"sink file {name} {what}: give the path of a Python file, see docs/sinks.md")
+    if path.suffix != ".py":
+        raise UsageError(f"sink file {name} is no Python file: give the path of one (my_sink.py), see docs/sinks.md")
     return path.resolve()
 
 
@@ -95,6 +97,8 @@ def shape(path: Path) -> SinkShape:
         raise SinkError(f"sink file {path}{at_line(error)}: SyntaxError: {error.msg}") from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
+    except RecursionError as error:
+        raise SinkError(f"sink file {path}: an expression or a block of it is nested too deeply to be read") from error
     for word in READ_FROM_TEXT:
         if word in names and word not in constants:
             raise SinkError(f"sink {path.name}: {word} is computed: write its value, since it is read from the text")
@@ -110,7 +114,7 @@ def literals(path: Path) -> dict[str, Any]:
     """The constants of a file with their values, without running it; those that are computed are left out."""
     found: dict[str, Any] = {}
     for name, value in bound(parsed(path.read_bytes())).items():
-        with suppress(ValueError):
+        with suppress(ValueError, TypeError):  # TypeError: of a set or dict that its parts cannot be in
             found |= {name: ast.literal_eval(value)} if value else {}
     return found
 
@@ -119,7 +123,7 @@ def brokers_wanted(path: Path) -> int | None:
     """As many brokers as the sink's BROKERS says; None where it says nothing. Raises SinkError."""
     shape(path)  # a file that cannot be parsed is told from there
     wanted = literals(path).get("BROKERS")
-    if wanted not in (None, *range(1, NUMBERS["brokers"] + 1)):
+    if wanted is not None and (type(wanted) is not int or not 1 <= wanted <= NUMBERS["brokers"]):
         raise SinkError(f"{path.name}: BROKERS is a number from 1 to {NUMBERS['brokers']}, not {wanted!r}")
     return wanted
 
@@ -132,7 +136,9 @@ def columns_held(path: Path) -> tuple[str, ...] | None:
 
 def jars_next_to(path: Path) -> list[Path]:
     """The files that a sink's JARS names."""
-    files = [jar for jar in literals(path).get("JARS") or () if isinstance(jar, str) and not is_coordinates(jar)]
+    named = literals(path).get("JARS")
+    jars = named if isinstance(named, tuple | list) else ()
+    files = [jar for jar in jars if isinstance(jar, str) and not is_coordinates(jar)]
     return [file for name in files if (file := path.parent / name).is_file()]
 
 
@@ -142,8 +148,10 @@ def release_wanted(path: Path) -> SpecifierSet | None:
     if isinstance(bound(parsed(path.read_bytes())).get("SPARK"), ast.JoinedStr | ast.BinOp):
         raise SinkError(f'{path.name}: SPARK is computed: write the releases as a text, SPARK = ">=4.1,<4.2"')
     text = literals(path).get("SPARK")
-    if not isinstance(text, str):
+    if text is None:
         return None
+    if not isinstance(text, str):
+        raise SinkError(f'{path.name}: SPARK = {text!r} is no text: write SPARK = ">=4.1,<4.2"')
     try:
         return SpecifierSet(text)
     except InvalidSpecifier as error:

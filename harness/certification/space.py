@@ -70,10 +70,10 @@ def select(space: Space, wanted: str) -> Space:
     >>> select(Space(()), "all").points
     ()
     """
-    names = _names(wanted)
-    if not all(name in KINDS or _known(name, space) for name in names):
-        steps = dict.fromkeys(_name(point.at) for point in space.points)
-        raise UsageError(f"--points {wanted!r} selects nothing: the steps of this sink are {', '.join(steps)}")
+    for name in _names(wanted):
+        if name not in KINDS and not _known(name, space):
+            steps = dict.fromkeys(_name(point.at) for point in space.points)
+            raise UsageError(f"--points {name!r} selects nothing: the steps of this sink are {', '.join(steps)}")
     return chosen(space, wanted)
 
 

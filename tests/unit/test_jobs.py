@@ -262,3 +262,21 @@ def test_a_missing_module_is_told_with_the_interpreter_that_lacks_it() -> None:
     told = failure("mine.py", ModuleNotFoundError("No module named 'deltalake'", name="deltalake"))
     assert (told["error"], told["lacking"]) == ("ModuleNotFoundError: No module named 'deltalake'", sys.executable)
     assert failure("mine.py", ValueError("No module named 'x'"))["lacking"] is None
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [("-- key:\n", "'-- key:' names no column"), ("-- key: id\n-- key: key\n", "'-- key:' is there twice")],
+)
+def test_a_slip_in_the_head_of_an_expectation_is_one_clear_line(tmp_path: Path, head: str, why: str) -> None:
+    file = tmp_path / "mine.sql"
+    file.write_text(f"{head}SELECT id, key FROM input")
+    with pytest.raises(UsageError, match=why) as error:
+        find_job(expect=str(file))
+    assert "\n" not in str(error.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_an_expectation(tmp_path: Path) -> None:
+    file = tmp_path / "mine.sql"
+    file.write_bytes(b"\xef\xbb\xbf-- key: customer\nSELECT id AS customer FROM input")
+    assert find_job(expect=str(file)).key == ("customer",)

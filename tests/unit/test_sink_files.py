@@ -6,13 +6,13 @@ import ast
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from onceproof.harness.errors import SinkError
-from onceproof.harness.sinks import literals, shape
+from onceproof.harness.errors import SinkError, UsageError
+from onceproof.harness.sinks import brokers_wanted, find_sink, jars_next_to, literals, release_wanted, shape
 from onceproof.harness.targets import targets
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +54,36 @@ def test_a_constant_that_is_read_from_the_text_may_not_be_computed(tmp_path: Pat
     (tmp_path / "s.py").write_text("DURABLE = bool(1)\n")
     with pytest.raises(SinkError, match=r"^sink s\.py: DURABLE is computed: write its value"):
         shape(tmp_path / "s.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "why"),
+    [
+        ("BROKERS = 2.0", brokers_wanted, "BROKERS is a number from 1 to"),
+        ("BROKERS = True", brokers_wanted, "BROKERS is a number from 1 to"),
+        ("SPARK = 4.1", release_wanted, r"SPARK = 4.1 is no text: write SPARK"),
+        ("A = " + "+".join(["1"] * 20_000), shape, "is nested too deeply to be read"),
+    ],
+)
+def test_a_constant_of_a_wrong_kind_is_one_clear_line(
+    tmp_path: Path, text: str, of: Callable[[Path], object], why: str
+) -> None:
+    (tmp_path / "s.py").write_text(text)
+    with pytest.raises(SinkError, match=why) as error:
+        of(tmp_path / "s.py")
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_constant_we_know_may_be_anything(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text('TABLE = {["a"]: 1}\nJARS = 5\n')
+    assert literals(tmp_path / "s.py") == {"JARS": 5}
+    assert jars_next_to(tmp_path / "s.py") == [], "the sink itself says what is wrong with it, once it is loaded"
+
+
+def test_a_file_that_is_no_python_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "sink.txt").write_text("GUARANTEE = 1")
+    with pytest.raises(UsageError, match=r"sink\.txt is no Python file"):
+        find_sink(str(tmp_path / "sink.txt"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

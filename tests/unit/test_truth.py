@@ -143,7 +143,7 @@ def test_every_column_of_the_truth_is_of_one_of_four_types(value: str, kind: pa.
         ("SELECT id, 9223372036854775808 + id AS big FROM input", ("id",), "'big'.*does not fit in int64.*VARCHAR"),
         ("SELECT id, true AS b FROM input", ("id",), "column 'b' .* is of type bool: cast it to BIGINT"),
         ("SELECT * FROM input WHERE id < 0", ("id",), "gives no row of this workload"),
-        ("SELECT key, id FROM input", ("key",), "rows, but only .* with a key of their own: name the columns"),
+        ("SELECT key, id FROM input", ("key",), "rows, but only .* that differ in key: name the columns"),
         ("SELECT nullif(id, 0) AS id FROM input", ("id",), "column 'id' .* is null in places"),
     ],
     ids=str,
@@ -202,3 +202,10 @@ def test_a_time_without_a_zone_is_utc_whatever_the_machine_says() -> None:
         [sys.executable, "-c", code], env=os.environ | {"TZ": "America/New_York"}, capture_output=True, text=True
     )
     assert done.stdout.strip() == "[{'same': True}]", done.stderr
+
+
+def test_an_expectation_that_is_no_function_of_its_input_is_one_clear_line() -> None:
+    for column in ("random() AS chance", "now() AS seen_at", "uuid() AS number"):
+        with pytest.raises(ExpectationError, match="gives other rows when it is computed again") as error:
+            check_expectation(Expectation(f"SELECT id, {column} FROM input"), SMALL)
+        assert "\n" not in str(error.value)
