@@ -38,6 +38,8 @@ FOUND = {
     "archives_after_ten_batches": ("request:after", "duplicated"),
     "audits_at_best": ("request:before", "lost"),
     "overwrites_in_place": ("file:before", "lost"),
+    "replaces_its_manifest": ("line *:{draft.replace(}", "lost"),
+    "queues_over_a_pool": ("line *:{client.sadd(LEDGER, batch)}", "lost"),
     "stages_by_batch": ("line *:{cursor.executemany(f}", "duplicated"),
     "keeps_its_buffer": ("request:before", "duplicated"),
     "files_by_partition": ("batch.commit:before", "duplicated"),
