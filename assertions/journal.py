@@ -124,7 +124,8 @@ def commits(journal: Sequence[Event], batch: int) -> list[Event]:
 
 
 def disturbances(journal: Sequence[Event], faults: Sequence[FaultRecord], start: int, end: int | None) -> list[str]:
-    """What happened to the job between two indices: fired actions with their place, unplanned ends of drivers."""
+    """What happened to the job between two indices: fired actions with their place, drivers that went on after a pause,
+    unplanned ends of drivers."""
     return list(
         dict.fromkeys(
             text
@@ -139,6 +140,8 @@ def disturbances(journal: Sequence[Event], faults: Sequence[FaultRecord], start:
 def _disturbance(event: Event, faults: Sequence[FaultRecord], journal: Sequence[Event], index: int) -> str | None:
     if event["event"] == "fault.fired":
         return _fired(event, faults)
+    if event["event"] == "process.resumed" and event.get("target") == "driver":
+        return f"the resumption of driver {event.get('process')}"
     if event["event"] == "driver.exited" and not event.get("planned") and _too_early(event, journal[index:]):
         return f"the driver's own end with code {event.get('code')} ({event.get('error') or 'no exception found'})"
     return None

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onceproof.assertions import Anomaly, Evidence, Expectation, Open
 from onceproof.assertions.checkers import checkers, find_anomalies
+from onceproof.assertions.journal import disturbances
 from paper_trial import (
     LANDED,
     WORKLOAD,
@@ -442,3 +443,12 @@ def test_places_beyond_all_batches_are_reported_as_unknown() -> None:
     anomaly = only(of, "duplicated")
     assert "batch" not in anomaly.records[0]
     assert anomaly.records[0]["written_by"] == "unknown"
+
+
+def test_a_driver_that_goes_on_after_a_pause_is_among_what_happened_to_the_job() -> None:
+    paper = killed_in_batch_1()
+    start = len(paper.journal)
+    paper.add("process.resumed", target="broker", process="broker:1").add(
+        "process.resumed", target="driver", process="local:1"
+    )
+    assert disturbances(paper.journal, [LANDED], start, None) == ["the resumption of driver local:1"]
