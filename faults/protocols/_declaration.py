@@ -96,7 +96,8 @@ class Protocol:
     the service itself is made to fail. ``refusals``: of the errors those by which a service says of any request that it
     has not been done, where it is stopped before it goes out, or that it may not have been, where it has been (after);
     clients do not try again by themselves. ``patience``: seconds for which a client of it waits for an answer, unless
-    it is told otherwise; 0 for as long as it takes."""
+    it is told otherwise; 0 for as long as it takes. ``sessions``: what is begun on a connection, such as a transaction,
+    belongs to it."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
@@ -111,6 +112,7 @@ class Protocol:
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lookups: tuple[str, ...] = ()
     patience: float = 0.0
+    sessions: bool = False
 
     def can_refuse(self, kind: object) -> bool:
         """Whether an answer with an error can be made up for requests of this kind."""

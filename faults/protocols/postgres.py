@@ -291,4 +291,5 @@ PROTOCOL = Protocol(
     refuses_any=True,
     errors=tuple(ERRORS),
     refusals={"before": (CANCELED,)},
+    sessions=True,
 )

@@ -167,4 +167,5 @@ PROTOCOL = Protocol(
     refusable=FILLING,
     errors=(FULL,),
     refusals={"before": (FULL,)},
+    sessions=True,
 )

@@ -14,7 +14,11 @@ from ..environments.base import EffectError
 from ..proxies.links import InForce
 from ..proxies.proxy import Proxy
 from ..proxies.services import Proxies
+from ..runtime.waiting import WaitTimeout, wait_for
 from .endings import Endings
+
+OPENED_SECONDS = 2.0
+"""How long a connection that is to be reset may take to be there."""
 
 Record = Callable[[str, Mapping[str, Any]], None]
 
@@ -40,11 +44,19 @@ class Connections:
         return f"the connections to {' and '.join(found)} are impaired for {seconds:g} s"
 
     def reset(self, service: str | None) -> str:
-        """Returns how many connections got a reset. Raises EffectError where there is none."""
+        """Returns how many connections got a reset. Raises EffectError where there is none, and none comes: a pool may
+        be opening one."""
         found = self._found(service)
-        counts = {name: proxy.links.reset() for name, proxy in found.items()}
-        if not any(counts.values()):
-            raise EffectError(f"no connection to {' or '.join(found)} is open: there is nothing to reset")
+
+        def counted() -> dict[str, int] | None:
+            counts = {name: proxy.links.reset() for name, proxy in found.items()}
+            return counts if any(counts.values()) else None
+
+        try:
+            counts = wait_for(counted, OPENED_SECONDS, "a connection")
+        except WaitTimeout as error:
+            names = " or ".join(found)
+            raise EffectError(f"no connection to {names} is open: there is nothing to reset") from error
         return ", ".join(f"{count} of {name}" for name, count in counts.items()) + " reset"
 
     def settle(self, deadline: float) -> list[str]:

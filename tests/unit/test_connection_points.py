@@ -15,17 +15,17 @@ def line(number: int, batch: int = 1, process: str = "p") -> dict[str, Any]:
             "role": "python", "file": "s.py", "line": number}  # fmt: skip
 
 
-def connection(event: str, number: int = 1, process: str = "p") -> dict[str, Any]:
-    return {"event": f"connection.{event}", "process": process, "service": "redis", "connection": f"redis {number}"}
+def connection(event: str, number: int = 1, process: str = "p", service: str = "redis") -> dict[str, Any]:
+    return {"event": f"connection.{event}", "process": process, "service": service, "connection": f"{service} {number}"}
 
 
 def struck(*trace: dict[str, Any], acts: Any = lambda line: True) -> list[str]:
     question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, code=Code(acts=acts))
-    return [point.text for point in space_of(question).points if point.action == "reset"]
+    return [point.text for point in space_of(question).points if point.action.startswith("reset")]
 
 
 def plan(number: int) -> str:
-    return f"line[s.py:{number}][batch=1]#1 -> reset"
+    return f"line[s.py:{number}][batch=1]#1 -> reset(service=redis)"
 
 
 OPENED, CLOSED = connection("opened"), connection("closed")
@@ -45,6 +45,10 @@ def test_a_connection_of_another_process_or_one_that_was_opened_anew_is_no_reaso
 def test_one_that_is_kept_from_batch_to_batch_is() -> None:
     assert struck(OPENED, line(3, batch=0), line(4, batch=0), line(3), line(4)) == [plan(3)]
     assert struck(OPENED, line(3), line(3, batch=2)) == [plan(3)]
+
+
+def test_where_no_request_depends_on_its_connection_there_is_nothing_to_lose() -> None:
+    assert struck(connection("opened", service="kafka"), line(3), line(4)) == []
 
 
 def test_six_lines_are_enough() -> None:
