@@ -36,8 +36,9 @@ def _database() -> DuckDBPyConnection:
     """
     import duckdb
 
-    config = {"autoinstall_known_extensions": "false", "TimeZone": "UTC", "threads": "1"}
-    return duckdb.connect(":memory:", config=config)
+    return duckdb.connect(
+        ":memory:", config={"autoinstall_known_extensions": "false", "TimeZone": "UTC", "threads": "1"}
+    )
 
 
 def quoted(name: str) -> str:

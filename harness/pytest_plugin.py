@@ -6,15 +6,15 @@
     def test_is_exactly_once(onceproof_trial):
         assert onceproof_trial.passed, onceproof_trial.explain()
 
-Nothing heavy is imported here before a marked test runs: pytest imports every plugin.
+Nothing heavy is imported here before a marked test is found: pytest imports every plugin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .trial.spec import TrialResult
 
 MARKER = "onceproof"
+FIXTURE = "onceproof_trial"
 ARGUMENTS = (
     "sink",
     "faults",
@@ -39,6 +40,13 @@ ARGUMENTS = (
     "trigger",
     "proxy",
 )
+
+RELEASE_ELSEWHERE = (
+    "start an environment that has such a release, by 'onceproof up --name NAME --python PYTHON', and run pytest with "
+    "--onceproof-attach NAME"
+)
+"""The mend of a sink that needs another release of Spark: the one that pytest itself starts has that of pytest's own
+interpreter."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +107,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker(MARKER)
-    if marker is None or "onceproof_trial" not in metafunc.fixturenames:
+    if marker is None:
         return
-    arguments = _arguments(marker, metafunc.definition.nodeid)
-    plans = [_canonical(plan, metafunc.definition.nodeid) for plan in arguments["faults"]]
+    where = metafunc.definition.nodeid
+    if FIXTURE not in metafunc.fixturenames:
+        raise pytest.Collector.CollectError(
+            f"{where} has @pytest.mark.onceproof, but runs no trial: give it the argument {FIXTURE}"
+        )
+    plans = _collected(marker, metafunc.definition.path, where)
     metafunc.parametrize("onceproof_plan", plans, ids=[plan or "no fault" for plan in plans])
 
 
@@ -117,39 +129,25 @@ def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The warm environment that all trials of the test run share."""
     from .session import Session
 
-    with Session(_environment(request.config)) as session:
+    with Session(_environment(request.config), other_release=RELEASE_ELSEWHERE) as session:
         yield session
 
 
 @pytest.fixture
 def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, onceproof_session: Session) -> Trial:
     """Runs the marked trial; the test decides what it demands of it."""
-    from ..assertions import Guarantee, Workload
     from .environments.base import Unavailable
     from .errors import UsageError
-    from .proxies.own import own_services
-    from .request import Request
+    from .proxies.own import check_reachable
+    from .pytest_marker import request_of
 
     marker = request.node.get_closest_marker(MARKER)
     if marker is None:
         pytest.fail("onceproof_trial needs @pytest.mark.onceproof(sink=..., faults=[...]) on the test", pytrace=False)
-    arguments = _arguments(marker, request.node.nodeid)
-    sizes = {name: arguments[name] for name in ("rows", "batches") if name in arguments}
     try:
-        asked = Request(
-            sink=_near(arguments["sink"], request.node.path),
-            plan=onceproof_plan,
-            claim=Guarantee(arguments["claim"]) if "claim" in arguments else None,
-            workload=Workload(seed=arguments.get("seed", 1), **sizes),
-            conf=arguments.get("conf", {}),
-            jars=arguments.get("jars", ()),
-            deadline=arguments.get("deadline", 90.0),
-            job=_near(arguments.get("job"), request.node.path),
-            expect=_near(arguments.get("expect"), request.node.path),
-            trigger=arguments.get("trigger"),
-            own_services=own_services([f"{name}={address}" for name, address in arguments.get("proxy", {}).items()]),
-        )
-        return Trial(onceproof_session.trial(asked))
+        asked = request_of(marker.kwargs, request.node.path)
+        check_reachable(asked.own_services)
+        return Trial(onceproof_session.trial(replace(asked, plan=onceproof_plan)))
     except (UsageError, Unavailable, ValueError) as error:
         pytest.fail(f"onceproof: {error}", pytrace=False)
 
@@ -168,49 +166,21 @@ def _environment(config: pytest.Config) -> EnvironmentOptions:
         pytest.fail(f"onceproof: {error}", pytrace=False)
 
 
-def _arguments(marker: pytest.Mark, where: str) -> Mapping[str, Any]:
+def _collected(marker: pytest.Mark, test: Path, where: str) -> list[str]:
+    """The plans of a marker, all of whose arguments will do: else it is an error of the collection."""
+    from .errors import UsageError
+    from .pytest_marker import plans_of, request_of
+
     unknown = set(marker.kwargs) - set(ARGUMENTS)
     if marker.args or unknown or "sink" not in marker.kwargs:
         what = f"unknown: {', '.join(sorted(unknown))}" if unknown else "sink=... is needed, by keyword"
         raise pytest.Collector.CollectError(f"{where}: @pytest.mark.onceproof takes {', '.join(ARGUMENTS)} ({what})")
-    if "claim" in marker.kwargs:
-        _check_claim(marker.kwargs["claim"], where)
-    return {**marker.kwargs, "faults": _faults(marker.kwargs["faults"], where) if "faults" in marker.kwargs else [""]}
-
-
-def _faults(given: Sequence[str] | str, where: str) -> list[str]:
-    from ..faults import is_empty
-
-    faults = [given] if isinstance(given, str) else list(given)
-    if any(map(is_empty, faults)):
-        raise pytest.Collector.CollectError(
-            f"{where}: one of faults is empty, and its test would pass: leave faults out for a test without a fault"
-        )
-    return faults
-
-
-def _check_claim(claim: str, where: str) -> None:
-    from ..assertions import Guarantee
-
-    claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
-    if claim not in claims:
-        raise pytest.Collector.CollectError(f"{where}: claim {claim!r} is unknown: it is one of {', '.join(claims)}")
-
-
-def _canonical(plan: str, where: str) -> str:
-    from ..faults import PlanError, format_plan, parse
-
     try:
-        return format_plan(parse(plan))
-    except PlanError as error:
+        request_of(marker.kwargs, test)
+        return plans_of(marker.kwargs)
+    except UsageError as error:
         raise pytest.Collector.CollectError(f"{where}: {error}") from error
-
-
-@overload
-def _near(name: str, test: Path) -> str: ...
-@overload
-def _near(name: None, test: Path) -> None: ...
-def _near(name: str | None, test: Path) -> str | None:
-    """A path is relative to the test's file; anything else is the name of a reference sink or job, or left out."""
-    neighbour = test.parent / name if name else None
-    return str(neighbour) if neighbour and neighbour.is_file() else name
+    except PermissionError as error:
+        raise pytest.Collector.CollectError(
+            f"{where}: {error.filename} cannot be read ({error.strerror}): give another path, or change its permissions"
+        ) from error

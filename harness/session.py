@@ -31,10 +31,14 @@ class Session:
     """Owns an environment, or is attached to one, and keeps it warm between its trials.
 
     Safe to use from several threads: each trial gets its own process for the sink's functions. Never more than
-    ``at_once`` trials run at the same time; further ones wait for their turn.
+    ``at_once`` trials run at the same time; further ones wait for their turn. ``other_release`` says what helps a sink
+    that needs another release of Spark.
     """
 
-    def __init__(self, options: EnvironmentOptions, at_once: int | None = None) -> None:
+    def __init__(
+        self, options: EnvironmentOptions, at_once: int | None = None, *, other_release: str = OTHER_RELEASE
+    ) -> None:
+        self._other_release = other_release
         self._options = attached(options)
         self._turn = threading.BoundedSemaphore(at_once) if at_once else nullcontext()
         self._stack = ExitStack()
@@ -149,5 +153,5 @@ class Session:
             check_job(job, workload, sink)
             for path in (sink.path, job.path):
                 if release_wanted(path) is not None:
-                    check_release(path, self.environment.versions()["spark"], OTHER_RELEASE)
+                    check_release(path, self.environment.versions()["spark"], self._other_release)
             self._checked.add((job, sink.path, workload))

@@ -13,10 +13,37 @@ FORMATS = ("svg", "png")
 
 def check_plot(file: Path) -> None:
     """Raises UsageError where nothing can be drawn, or not there."""
+    if file.is_dir():
+        raise UsageError(f"--plot {file} is a directory: give the path of a file, such as {file / 'recovery'}")
     if not file.parent.is_dir():
-        raise UsageError(f"--plot {file}: there is no directory {file.parent}")
+        raise UsageError(f"--plot {file}: there is no directory {file.parent}: make it, or give another path")
+    for path in drawn(file):
+        _check_writable(path)
     if find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib, which is not installed: pip install 'onceproof[plots]'")
+
+
+def _check_writable(file: Path) -> None:
+    """Raises UsageError; a file that was not there is not there afterwards."""
+    present = file.exists()
+    try:
+        file.open("ab").close()
+    except OSError as error:
+        raise UsageError(f"--plot: {file} cannot be written ({error.strerror}): give another path") from error
+    if not present:
+        file.unlink()
+
+
+def drawn(file: Path) -> list[Path]:
+    """The files of a plot: its name with each format behind it, but for one of these, which is left out.
+
+    >>> [path.name for path in drawn(Path("docs/recovery.v2"))]
+    ['recovery.v2.svg', 'recovery.v2.png']
+    >>> [path.name for path in drawn(Path("docs/recovery.svg"))]
+    ['recovery.svg', 'recovery.png']
+    """
+    stem = file.stem if file.suffix.removeprefix(".") in FORMATS else file.name
+    return [file.with_name(f"{stem}.{kind}") for kind in FORMATS]
 
 
 def stacked(
@@ -36,7 +63,7 @@ def stacked(
     axes.set_xlabel(unit)
     axes.set_title(title)
     axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-    written = [file.with_suffix(f".{kind}") for kind in FORMATS]
+    written = drawn(file)
     for path in written:
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     return written

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
+import json
 import os
 import sys
 import traceback
@@ -14,8 +17,12 @@ from ..console.printing import Terminal, say
 from ..environments.base import Unavailable
 from ..errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE, UsageError
 from . import bench, certify, check, demo, environment, lists, plan, run
+from .values import check_values
 
 EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM)
+
+ESCAPED = "onceproof.escaped"
+"""What Python calls our way with characters that an encoding lacks."""
 
 HELP = """Certifies end-to-end exactly-once for Spark Structured Streaming on Kafka: kills the driver, executors, Python
 workers and brokers at chosen steps of the commit protocol, and compares what a reader sees with the ground truth.
@@ -27,6 +34,7 @@ app = App(
     name="onceproof",
     help=HELP,
     version_flags=["--version"],
+    config=check_values,
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
@@ -35,6 +43,9 @@ for module in (environment, lists, plan, run, certify, check, demo, bench):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ESCAPED)
     code = execute(sys.argv[1:] if arguments is None else arguments)
     if code == INTERRUPTED:
         # A thread that was cut short may still be in a library's native code, which complains of an interpreter that is
@@ -59,11 +70,25 @@ def execute(arguments: Sequence[str]) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _complain(f"the name {error.filename} is too long for a file: give a shorter one", USAGE)
+        if isinstance(error, PermissionError) and error.filename is not None:
+            # Path.is_file and its like raise it, too, for what lies below a directory that may not be entered.
+            what = f"{os.fsdecode(error.filename)} cannot be read ({error.strerror})"
+            return _complain(f"{what}: give another path, or change its permissions or those of what it is in", USAGE)
         if isinstance(error, OSError) and error.errno in EXHAUSTED:
             what = f"{error.strerror}: {error.filename or 'a file of the run'}"
             return _complain(f"{what}: free some and run again", UNAVAILABLE)
         say(traceback.format_exc().rstrip(), sys.stderr)
         return _complain("this is a bug of onceproof and no verdict: please report the lines above", INTERNAL)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """What the terminal's encoding does not have, as JSON escapes it: documents stay documents."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error(ESCAPED, _escaped)
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from ..session import Session
 from ..sinks import find_sink
 from ..state_stores import STATE_STORES, StateStoreName
 from ..trial.recovery import PARTS
-from .options import COUNT, GIVEN
+from .options import COUNT, GIVEN, SECONDS
 from .sessions import opened, told
 
 T = TypeVar("T")
@@ -90,9 +90,9 @@ def checkpoint(
     interval: Annotated[
         list[float] | None,
         GIVEN,
-        Parameter(validator=Number(gt=0), help="seconds of the trigger processingTime", consume_multiple=True),
+        Parameter(validator=SECONDS, help="seconds of the trigger processingTime", consume_multiple=True),
     ] = None,
-    rate: Annotated[int, Parameter(validator=COUNT, help="rows a second of the input")] = 200,
+    rate: Annotated[int, Parameter(validator=Number(gte=1, lte=1_000_000), help="rows a second of the input")] = 200,
     state_store: Stores = None,
     plot: Plot = None,
 ) -> int:

@@ -30,11 +30,9 @@ from .options import (
     COUNT,
     GIVEN,
     Claim,
-    Directory,
     EnvironmentArguments,
     JobOptions,
     Json,
-    Text,
     Watch,
     WorkloadOptions,
     request_of,
@@ -96,21 +94,19 @@ class SweepArguments:
 
 
 def certify(
-    sink: Annotated[
-        Text | None, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")
-    ] = None,
+    sink: Annotated[str | None, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")] = None,
     *,
     claim: Claim = None,
     watch: Watch = True,
     resume: Annotated[
-        Directory | None,
+        Path | None,
         Parameter(
             help="go on with the sweep in this run directory, with its sink and options, of which --parallel and "
             "--fail-fast may be chosen anew"
         ),
     ] = None,
     run_directory: Annotated[
-        Directory | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
+        Path | None, Parameter(help="where to keep the runs and the certificate (new or empty)")
     ] = None,
     json: Json = False,
     sweep: SweepArguments = SweepArguments(),

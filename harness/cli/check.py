@@ -11,16 +11,25 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from ...assertions import Guarantee, Outcome, judge, load
-from ..certification.certificate import Certificate, stored_certificate
+from ...assertions.storage import EVIDENCE
+from ...documents import DocumentError
+from ...faults.errors import listed
+from ..certification.certificate import CERTIFICATE, Certificate, stored_certificate
 from ..certification.rejudge import rejudge
+from ..certification.settings import SETTINGS
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..console.trial import print_verdict
 from ..errors import UsageError
 from ..reports import Report, StoredTrial, report_named, reports, written
 from ..trial.record import TRIAL
-from .options import Claim, Directory, Json
+from .options import Claim, Json
 from .run import EXIT
+
+OTHER_VERSION = "another version of onceproof has written it, or it is damaged"
+
+SHOWN = 3
+"""So many directories that can be checked are named, the last by their names: those begin with the time."""
 
 
 def register(app: App) -> None:
@@ -28,7 +37,7 @@ def register(app: App) -> None:
 
 
 def check(
-    run: Annotated[Directory, Parameter(help="a run directory")],
+    run: Annotated[Path, Parameter(help="a run directory")],
     /,
     *,
     claim: Claim = None,
@@ -49,7 +58,7 @@ def check(
     try:
         result = _judged(run, Guarantee(claim) if claim else None)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(f"{error}{_perhaps_of_another_version(error)}") from error
     if wanted is not None:
         say(written(wanted, result))
     elif isinstance(result, Certificate):
@@ -69,14 +78,55 @@ def _wanted(name: str | None, json: bool) -> Report | None:
 
 def _judged(directory: Path, claim: Guarantee | None) -> StoredTrial | Certificate:
     """Raises UsageError, and ValueError for a run directory that is damaged."""
-    certificate = stored_certificate(directory)
+    certificate = _certificate_in(directory)
     if certificate is None:
+        _check_is_run(directory)
         evidence = load(directory)
         verdict = judge(replace(evidence, claim=claim) if claim else evidence)
         return StoredTrial(verdict, directory.resolve(), _about(directory))
     if claim is not None:
         raise UsageError("check --claim takes a run directory, not that of a sweep: certify with --claim instead")
     return rejudge(certificate, directory.resolve())
+
+
+def _certificate_in(directory: Path) -> Certificate | None:
+    """That of a sweep's run directory. Raises UsageError for one that cannot be read, with what makes it anew."""
+    try:
+        return stored_certificate(directory)
+    except UsageError as error:
+        if not isinstance(error.__cause__, DocumentError):
+            raise
+        again = f"certify --resume {directory}" if (directory / SETTINGS).is_file() else "certify"
+        raise UsageError(f"{error}: {OTHER_VERSION}: 'onceproof {again}' writes it anew") from error
+
+
+def _perhaps_of_another_version(error: ValueError) -> str:
+    """Of a document that does not have the fields that it has now: which of the two it is, nothing tells."""
+    return f": {OTHER_VERSION}: run it again" if isinstance(error.__cause__, DocumentError) else ""
+
+
+def _check_is_run(directory: Path) -> None:
+    """Raises UsageError for a directory without a trial's evidence, by what it holds instead."""
+    if not directory.is_dir():
+        raise UsageError(
+            f"{directory} {'is a file' if directory.exists() else 'does not exist'}: give the path of a run directory"
+        )
+    if (directory / EVIDENCE).is_file():
+        return
+    if (directory / SETTINGS).is_file():
+        raise UsageError(
+            f"{directory} is a sweep's directory without a certificate: 'onceproof certify --resume {directory}' "
+            "writes one"
+        )
+    below = {
+        "sweep": [file.parent for depth in ("*", "*/*") for file in directory.glob(f"{depth}/{CERTIFICATE}")],
+        "run": [file.parent for file in directory.glob(f"*/{EVIDENCE}")],
+    }
+    held = [f"{len(found)} {kind}{'s' * (len(found) > 1)}" for kind, found in below.items() if found]
+    if held:
+        each = sorted(str(one) for found in below.values() for one in found)
+        which = f"{'one, such as ' if each[SHOWN:] else ''}{listed(each[-SHOWN:])}"
+        raise UsageError(f"{directory} is no run directory, but holds {' and '.join(held)}: check {which}")
 
 
 def _about(directory: Path) -> Mapping[str, Any]:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
+from ..artifacts import default_cache
 from ..console.printing import Terminal, say
-from ..doctor import diagnose
+from ..doctor import Check, check_cache, diagnose, passed_over
 from ..environment_options import EnvironmentOptions, options_of
 from ..environments import holder
 from ..environments.docker.options import DockerOptions
 from ..errors import HELD, UNAVAILABLE
 from ..probe_check import check_probes
 from ..setup_steps import setup as run_setup
-from .options import ABOVE_ZERO, EnvName, Json, StartArguments
+from .options import EnvName, Json, StartArguments
+
+TTL = Number(gt=0, lte=30 * 24 * 60)
+"""Minutes: at most 30 days."""
 
 
 def register(app: App) -> None:
@@ -37,7 +43,10 @@ def setup(
     """Fetch the pinned Java artifacts and make the class archives that start JVMs quickly. Quick the second time."""
     options = options_of(EnvironmentOptions(env=env))
     report = _to_stderr if json else say
+    check_cache(default_cache())
     ready = run_setup(python=python, progress=not json, report=report)
+    for check in passed_over(ready.java):
+        report(f"warning: {check.name}: {check.detail}: {check.fix}")
     if isinstance(options, DockerOptions):
         report(f"ready: image {_build_image(options)}")
     if json:
@@ -63,18 +72,39 @@ def doctor(
     if json:
         say(json_module.dumps([asdict(check) for check in checks], indent=2, ensure_ascii=False))
     else:
-        table = Table("check", "", "found", "fix")
-        for check in checks:
-            mark = "[green]ok[/]" if check.ok else "[red]missing[/]" if check.needed else "[yellow]absent[/]"
-            table.add_row(check.name, mark, escape(check.detail), "" if check.ok else escape(check.fix))
-        Terminal().print(table)
+        _show(checks)
     return HELD if all(check.ok or not check.needed for check in checks) else UNAVAILABLE
+
+
+def _show(checks: Sequence[Check]) -> None:
+    """A table for a terminal; for a pipe a line each, its cells separated by tabs: no width cuts a path there."""
+    console = Terminal()
+    if not console.is_terminal:
+        for check in checks:
+            say("\t".join(_one_line(cell) for cell in (check.name, _mark(check)[0], check.detail, check.fix)))
+        return
+    table = Table("check", "", Column("found", overflow="fold"), Column("fix", overflow="fold"))
+    for check in checks:
+        mark, colour = _mark(check)
+        table.add_row(check.name, f"[{colour}]{mark}[/]", escape(check.detail), "" if check.ok else escape(check.fix))
+    console.print(table)
+
+
+def _mark(check: Check) -> tuple[str, str]:
+    """A word for it, and its colour."""
+    if check.ok:
+        return "ok", "green"
+    return ("missing", "red") if check.needed else ("absent", "yellow")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def up(
     *,
     name: Annotated[str, Parameter(help="what to call the environment")] = "default",
-    ttl: Annotated[float, Parameter(validator=ABOVE_ZERO, help="minutes after which it ends by itself")] = 240.0,
+    ttl: Annotated[float, Parameter(validator=TTL, help="minutes after which it ends by itself")] = 240.0,
     environment: StartArguments = StartArguments(),  # noqa: B008
     json: Json = False,
 ) -> int:

@@ -16,8 +16,9 @@ from ...assertions import ClaimName, Guarantee, Workload
 from ...faults.settings import NUMBERS
 from ..environment_options import EnvironmentOptions, attached
 from ..errors import UsageError
+from ..given_values import DAY, check_conf, check_jars
 from ..proxies.own import check_reachable, own_services
-from ..request import Request, check_properties, check_size
+from ..request import Request, check_size
 from ..run_directories import RUNS
 from ..state_stores import STATE_STORES, StateStoreName
 from ..triggers import check_trigger
@@ -29,26 +30,6 @@ Watch = Annotated[
 ]
 
 EnvName = Literal["local", "docker"]
-
-
-def _directory(kind: type, tokens: Sequence[Token]) -> Path:
-    """An empty path would be the current directory: a script's variable that is not set."""
-    if not tokens[0].value:
-        raise ValueError("the path of a directory is empty: write . for the current one.")
-    return Path(tokens[0].value)
-
-
-Directory = Annotated[Path, Parameter(converter=_directory)]
-
-
-def _text(kind: type, tokens: Sequence[Token]) -> str:
-    """An empty text would be nothing at all: a script's variable that is not set."""
-    if not tokens[0].value:
-        raise ValueError("it is empty: leave it out, or give a value.")
-    return tokens[0].value
-
-
-Text = Annotated[str, Parameter(converter=_text)]
 
 
 def _given(kind: Any, tokens: Sequence[Token]) -> Any:
@@ -65,7 +46,7 @@ Claim = Annotated[
 ENVIRONMENT = Group("Environment")
 INPUT = Group("Workload")
 JOB = Group("Job")
-ABOVE_ZERO = Number(gt=0)
+SECONDS = Number(gt=0, lte=DAY)
 COUNT = Number(gte=1)
 
 
@@ -85,7 +66,7 @@ class StartArguments:
         Parameter(show_default=_shown("local"), help="local: processes on this machine; docker: docker-compose.yml"),
     ] = None
     master: Annotated[
-        Text | None,
+        str | None,
         Parameter(
             help="Spark master: local[N,M] with M tries of a task, or standalone for a cluster that onceproof starts "
             "[local: local[2,4], docker: standalone]"
@@ -93,7 +74,7 @@ class StartArguments:
     ] = None
     brokers: Annotated[int | None, GIVEN, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
     image: Annotated[
-        Text | None,
+        str | None,
         Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)"),
     ] = None
     compose_file: Annotated[
@@ -101,7 +82,7 @@ class StartArguments:
         Parameter(negative=(), show_default=False, help="docker: override file for compose; may be repeated"),
     ] = ()
     python: Annotated[
-        Text | None,
+        str | None,
         Parameter(show_default=_shown(sys.executable), help="the job's Python interpreter; it has pyspark"),
     ] = None
     own_settings: Annotated[
@@ -155,16 +136,16 @@ class EnvironmentArguments(StartArguments):
             help="NAME=HOST:PORT of a service of your own, which the sink finds as target.proxy[NAME]; may be repeated",
         ),
     ] = ()
-    attach: Annotated[Text | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
-    runs: Annotated[Directory, Parameter(help="directory that holds the run directories")] = RUNS
+    attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
+    runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
     deadline: Annotated[
-        float, Parameter(validator=ABOVE_ZERO, help="seconds without progress after which the job counts as hanging")
+        float, Parameter(validator=SECONDS, help="seconds without progress after which the job counts as hanging")
     ] = 90.0
     sink_deadline: Annotated[
-        float, Parameter(validator=ABOVE_ZERO, help="seconds for a call of the sink's prepare, read, cleanup")
+        float, Parameter(validator=SECONDS, help="seconds for a call of the sink's prepare, read, cleanup")
     ] = 60.0
     settle_deadline: Annotated[
-        float, Parameter(validator=ABOVE_ZERO, help="seconds to wait for quiet after the job's end")
+        float, Parameter(validator=SECONDS, help="seconds to wait for quiet after the job's end")
     ] = 15.0
 
     def options(self) -> EnvironmentOptions:
@@ -173,7 +154,7 @@ class EnvironmentArguments(StartArguments):
         return attached(asked, self.given())
 
     def properties(self) -> dict[str, str]:
-        """The ``--conf`` options. Raises UsageError for one without a key or a value, or that is another option's."""
+        """The ``--conf`` options. Raises UsageError for one without a key or a value, and as :func:`check_conf`."""
         for item in self.conf:
             key, sign, _ = item.partition("=")
             if not sign or not key.strip():
@@ -181,9 +162,8 @@ class EnvironmentArguments(StartArguments):
                     f"--conf {item!r} has no {'key' if sign else 'value'}: write --conf KEY=VALUE, such as "
                     "spark.sql.shuffle.partitions=4"
                 )
-        found = {key.strip(): value for key, _, value in (item.partition("=") for item in self.conf)}
-        check_properties(found)
-        return found
+        parts = (item.partition("=") for item in self.conf)
+        return check_conf(((key.strip(), value) for key, _, value in parts), "--conf")
 
     def own_services(self) -> dict[str, str]:
         """The ``--proxy`` options: HOST:PORT by name. Raises UsageError for one that names no service, or where nothing
@@ -193,14 +173,11 @@ class EnvironmentArguments(StartArguments):
         return found
 
     def jar_files(self) -> Sequence[str]:
-        """The ``--jars`` options. Raises UsageError for one that is empty, or does not exist."""
-        if not all(self.jars):
-            raise UsageError("--jars is empty: leave it out, or give the path of a jar file")
-        jars = [jar for item in self.jars for jar in item.split(",") if jar]
-        for jar in jars:
-            if not Path(jar).is_file():
-                raise UsageError(f"--jars {jar} does not exist: give the path of a jar file")
-        return [str(Path(jar).resolve()) for jar in jars]
+        """The ``--jars`` options. Raises UsageError for one that names no jar, or what is none."""
+        for item in self.jars:
+            if not item.replace(",", ""):
+                raise UsageError(f"--jars {item!r} names no jar: leave it out, or give the path of a jar file")
+        return check_jars((jar for item in self.jars for jar in item.split(",") if jar), "--jars")
 
 
 @Parameter(name="*", group=INPUT)
@@ -238,15 +215,15 @@ class JobOptions:
     """The application under test."""
 
     job: Annotated[
-        Text | None,
+        str | None,
         Parameter(help="a reference job's name, or the file of one that takes the same arguments [passthrough]"),
     ] = None
     expect: Annotated[
-        Text | None,
+        str | None,
         Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
     ] = None
     trigger: Annotated[
-        Text | None,
+        str | None,
         Parameter(
             help="when a batch runs: availableNow, or processingTime, asyncProgress, realTime or continuous with "
             "=INTERVAL (docs/jobs.md) [the job's own: availableNow]"

@@ -15,7 +15,7 @@ from ..errors import HELD, UsageError
 from ..jobs import find_job
 from ..request import Request, as_set, resolve_plan, with_brokers
 from ..sinks import find_sink
-from .options import EnvName, Json, Text
+from .options import EnvName, Json
 from .run import plan_text
 
 
@@ -30,10 +30,10 @@ def check(
     /,
     *,
     file: Annotated[Path | None, Parameter(help="a file with the plan's text")] = None,
-    sink: Annotated[Text | None, Parameter(help="check the plan against this sink too")] = None,
-    job: Annotated[Text | None, Parameter(help="with --sink: the job that writes to it, a name or a path")] = None,
+    sink: Annotated[str | None, Parameter(help="check the plan against this sink too")] = None,
+    job: Annotated[str | None, Parameter(help="with --sink: the job that writes to it, a name or a path")] = None,
     env: Annotated[EnvName, Parameter(help="the environment that it is meant for")] = "local",
-    master: Annotated[Text | None, Parameter(help="the Spark master that it is meant for")] = None,
+    master: Annotated[str | None, Parameter(help="the Spark master that it is meant for")] = None,
     json: Json = False,
 ) -> int:
     """Check a plan: its form, and with --sink whether that sink has its phases. Nothing is started.

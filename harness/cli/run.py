@@ -26,7 +26,7 @@ from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult
 from ..triggers import check_execution
-from .options import Claim, Directory, EnvironmentArguments, JobOptions, Json, Text, Watch, WorkloadOptions, request_of
+from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened, told
 
 EXIT = {Outcome.PASS: HELD, Outcome.FAIL: BROKE, Outcome.INCONCLUSIVE: INCONCLUSIVE}
@@ -37,16 +37,16 @@ def register(app: App) -> None:
 
 
 def run(
-    sink: Annotated[Text, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")],
+    sink: Annotated[str, Parameter(help="a sink file, or the name of a built-in sink (onceproof sinks)")],
     *,
     fault: Annotated[
         tuple[str, ...], Parameter(negative=(), show_default=False, help="a fault of the plan; may be repeated")
     ] = (),
     plan: Annotated[
-        Text | None, Parameter(help="a file with the plan's text, or the name of a known failure (onceproof plans)")
+        str | None, Parameter(help="a file with the plan's text, or the name of a known failure (onceproof plans)")
     ] = None,
     claim: Claim = None,
-    run_directory: Annotated[Directory | None, Parameter(help="where to keep this run (new or empty)")] = None,
+    run_directory: Annotated[Path | None, Parameter(help="where to keep this run (new or empty)")] = None,
     watch: Watch = True,
     json: Json = False,
     environment: EnvironmentArguments = EnvironmentArguments(),  # noqa: B008
@@ -122,12 +122,13 @@ def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
     """The same of ``--plan``, which may name a known failure: so it is taken if it is no file and looks like none."""
     if plan is None:
         return plan_text(faults, None)
-    if "->" in plan and not os.path.exists(plan):
+    there = os.path.exists(plan) and not os.path.isdir(plan)
+    if "->" in plan and not there:
         raise UsageError(
             f"--plan {plan!r} is a plan's text, and --plan takes a file or a known failure's name: give the plan's "
             "text with --fault"
         )
-    if os.path.exists(plan) or os.sep in plan or Path(plan).suffix:
+    if there or os.sep in plan or Path(plan).suffix:
         return plan_text(faults, Path(plan))
     check_faults(faults)
     try:
@@ -142,7 +143,7 @@ def plan_text(faults: tuple[str, ...], file: Path | None) -> str:
     if file is None:
         return ";\n".join(faults)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise UsageError(f"plan file {file} does not exist: give the path of a plan file") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -11,11 +11,11 @@ from onceproof.assertions import planned
 from onceproof.harness.benches.guarantees import Measured as Sink
 from onceproof.harness.benches.overhead import CASES, Pair
 from onceproof.harness.benches.overhead import Measured as Overhead
-from onceproof.harness.benches.plot import stacked
+from onceproof.harness.benches.plot import check_plot, drawn, stacked
 from onceproof.harness.benches.progress import PROGRESS, Batch, read_events
 from onceproof.harness.benches.recovery import BATCHES, KEYS_OF_A_ROW, MOST_KEYS, Case, Measured, fits, workload_of
-from onceproof.harness.cli import execute
-from onceproof.harness.errors import USAGE
+from onceproof.harness.cli import bench, execute
+from onceproof.harness.errors import USAGE, UsageError
 from onceproof.harness.request import MOST_RECORDS
 from onceproof.harness.trial.recovery import Recovery
 
@@ -61,8 +61,19 @@ def test_the_largest_state_is_one_that_a_trial_may_have() -> None:
         (["recovery", "--state-store", "redis"], "redis"),
         (["overhead", "--case", "tables"], "--case tables is none of the cases: steps"),
         (["recovery", "--repeat", "0"], "--repeat"),
-        (["recovery", "--keys", "10", "--plot", "nowhere/at/all"], "nowhere/at"),
+        (
+            ["recovery", "--keys", "10", "--plot", "nowhere/at/all"],
+            "there is no directory nowhere/at: make it, or give",
+        ),
+        (["recovery", "--keys", "10", "--plot", ""], "--plot is empty: leave it out, or give a value"),
+        (["recovery", "--keys", "10", "--plot", "."], "--plot . is a directory: give the path of a file, such as rec"),
+        (
+            ["checkpoint", "--interval", "1", "--plot", "/proc/plot"],
+            "--plot: /proc/plot.svg cannot be written (No suc",
+        ),
         (["checkpoint", "--interval", "0"], "--interval"),
+        (["checkpoint", "--interval", "inf"], '"[inf]" for --interval. Must be <= 86400'),
+        (["checkpoint", "--rate", "9" * 400], "for --rate. Must be <= 1000000"),
         (
             ["checkpoint", "--interval", "100", "--rate", "1000"],
             "--interval 100 with --rate 1000 makes batches of 100000",
@@ -72,8 +83,9 @@ def test_the_largest_state_is_one_that_a_trial_may_have() -> None:
     ],
 )
 def test_a_bench_that_cannot_be_run_is_refused_before_anything_starts(
-    words: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: Sequence[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(bench, "opened", lambda options: pytest.fail("a session was opened"))
     assert execute(["bench", *words]) == USAGE
     assert message in capsys.readouterr().err
 
@@ -104,6 +116,18 @@ def test_bars_are_drawn_as_svg_and_png(tmp_path: Path) -> None:
     svg, png = stacked(tmp_path / "plot", "t", ["a", "b"], {"one": [1.0, 2.0], "two": [0.5, 0.0]})
     assert svg.read_text().lstrip().startswith("<?xml")
     assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_only_a_format_behind_the_name_of_a_plot_is_left_out() -> None:
+    assert [str(file) for file in drawn(Path("docs/recovery.v2"))] == ["docs/recovery.v2.svg", "docs/recovery.v2.png"]
+    assert [str(file) for file in drawn(Path("docs/recovery.png"))] == ["docs/recovery.svg", "docs/recovery.png"]
+
+
+def test_a_plot_that_a_directory_is_in_the_way_of_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plot.png").mkdir()
+    with pytest.raises(UsageError, match=r"plot\.png cannot be written \(Is a directory\): give another path"):
+        check_plot(tmp_path / "plot")
+    assert [file.name for file in tmp_path.iterdir()] == ["plot.png"]
 
 
 def test_the_cost_of_being_armed_is_the_median_of_pairs_with_the_interval_that_it_lies_in() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
+import io
+import json as json_module
 from pathlib import Path
 
 import pytest
-from onceproof.harness.cli import certify, execute, lists, run
+from onceproof.harness.cli import certify, environment, execute, lists, main, run, sessions
+from onceproof.harness.console.printing import say
 from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
 
 LONG = "x" * 300
 """Longer than a file's name can be."""
+
+TEXT = "caf\u00e9 \u2192 \U0001f600"
 
 COMMANDS = ("setup", "doctor", "up", "down", "phases", "jobs", "sinks", "plan", "run", "certify", "check", "demo")
 
@@ -27,7 +32,27 @@ WRONG = [
     (("bench", "recovery", "--state-store", "none", "--repeat", "0"), '"none" for --state-store. Choose from: "hdfs"'),
     (("bench", "recovery", "--keys", "none", "--repeat", "0"), '--keys: unable to convert "none" into int'),
     (("bench", "checkpoint", "--interval", "none", "--rate", "0"), '--interval: unable to convert "none" into float'),
-    (("run", "no_such", "--jars", ""), "--jars is empty: leave it out, or give the path of a jar file"),
+    (("run", "no_such", "--jars", ""), "--jars is empty: leave it out, or give a value"),
+    (("run", "no_such", "--jars", ","), "--jars ',' names no jar: leave it out, or give the path of a jar file"),
+    (("run", "no_such", "--jars", __file__), "test_command_line.py is no jar, which is a zip file: give the path"),
+    (("run", "no_such", "--jars", "/tmp"), "--jars /tmp is a directory: give the path of a jar file"),
+    (("run", "no_such", "--jars", "a.b:c:1.0"), "a jar file, or name these coordinates among the sink's JARS"),
+    (
+        ("certify", "--jars", "mine.jar", "kafka_append"),
+        "there is no sink, for --jars takes all words behind it (mine.jar, kafka_append): write the sink first",
+    ),
+    (("run", "--jars", "mine.jar", "kafka_append"), "behind it (mine.jar, kafka_append): write the sink first"),
+    (("run", "no_such", "--brokers", "3.4"), "--brokers 3.4 is no whole number: give one, without a point"),
+    (("run", "no_such", "--rows", "1.5"), "--rows 1.5 is no whole number"),
+    (("certify", "no_such", "--batch", "4.6"), "--batch 4.6 is no whole number"),
+    (("certify", "no_such", "--pack", "1.4"), "--pack 1.4 is no whole number"),
+    (("bench", "recovery", "--keys", "1", "2.5"), "--keys 2.5 is no whole number"),
+    (("run", "no_such", "--deadline", "inf"), '"inf" for --deadline. Must be <= 86400'),
+    (("run", "no_such", "--deadline", "1e300"), '"1e+300" for --deadline. Must be <= 86400'),
+    (("run", "no_such", "--deadline", "nan"), '"nan" for --deadline. Must be <= 86400'),
+    (("run", "no_such", "--sink-deadline", "inf"), '"inf" for --sink-deadline. Must be <= 86400'),
+    (("run", "no_such", "--settle-deadline", "inf"), '"inf" for --settle-deadline. Must be <= 86400'),
+    (("up", "--ttl", "inf"), '"inf" for --ttl. Must be <= 43200'),
     (("demo", "--env", "podman"), '"podman" for --env. Choose from: "local", "docker"'),
     (("setup", "--env", "podman"), '"podman" for --env'),
     (("doctor", "--env", "podman"), '"podman" for --env'),
@@ -42,7 +67,8 @@ WRONG = [
     (("run", "--sink", "kafka_append", "--partitions", "101"), '"101" for --partitions. Must be <= 100'),
     (("certify", "kafka_append", "--rows", "100001"), '"100001" for --rows. Must be <= 100000'),
     (("certify", "kafka_append", "--rows", "0"), '"0" for --rows. Must be >= 1'),
-    (("run", "--sink", "kafka_append", "--fault", ""), "--fault is empty: leave it out for a trial without faults"),
+    (("run", "--sink", "kafka_append", "--fault", ""), "--fault is empty: leave it out, or give a value"),
+    (("run", "--sink", "kafka_append", "--fault", ";"), "--fault is empty: leave it out for a trial without faults"),
     (("run", "--sink", "kafka_append", "--plan", "zombie_driver", "--fault", " ;"), "--fault is empty: leave it out"),
     (("run", "--sink", "kafka_append", "--plan", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
     (
@@ -52,7 +78,7 @@ WRONG = [
     ),
     (("run", "kafka_append", "--plan", "no.plan"), "plan file no.plan does not exist: give the path of a plan file"),
     (("plan", "check", "--file", "nope"), "plan file nope does not exist: give the path of a plan file"),
-    (("run", "--sink", "kafka_append", "--plan", ""), "--plan: it is empty: leave it out, or give a value"),
+    (("run", "--sink", "kafka_append", "--plan", ""), "--plan is empty: leave it out, or give a value"),
     (("plan", "check", "# hi"), "the plan is empty: write a fault, such as 'sink.write:after[batch=1] -> kill(dri"),
     (("plan", "check", "--file", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
     (("plan", "check", "at(1s) -> kill(driver)", "--master", "yarn"), "--master 'yarn' is unknown: use local[n]"),
@@ -84,6 +110,14 @@ WRONG = [
     (("run", "kafka_append", "--conf", "=foo"), "--conf '=foo' has no key: write --conf KEY=VALUE"),
     (("run", "kafka_append", "--conf", "foo"), "--conf 'foo' has no value: write --conf KEY=VALUE"),
     (
+        ("run", "kafka_append", "--conf", "sql.shuffle.partitions=4"),
+        "--conf 'sql.shuffle.partitions' is no property of Spark, which begins with spark.: write spark.sql.shuffle",
+    ),
+    (
+        ("run", "kafka_append", "--conf", "spark.a=1", "--conf", "spark.a=2"),
+        "--conf spark.a is given twice, as '1' and as '2': leave one out",
+    ),
+    (
         ("certify", "--resume", ".", "--points", "lines", "--no-watch", "--attach", "dev", "--parallel", "2"),
         "--resume goes on with the options of its sweep: leave --no-watch, --points, --attach out, or certify without",
     ),
@@ -91,17 +125,29 @@ WRONG = [
         ("certify", "kafka_append", "--batches", "1000", "--rows", "1000"),
         "9612000 records: give fewer, for at most 1000000",
     ),
-    (("run", "--sink", "kafka_append", "--runs", ""), "--runs: the path of a directory is empty: write . for the cur"),
-    (("run", "--sink", "kafka_append", "--run-directory="), "--run-directory: the path of a directory is empty"),
-    (("certify", "--resume", ""), "--resume: the path of a directory is empty"),
-    (("check", ""), "the path of a directory is empty"),
+    (("run", "--sink", "kafka_append", "--runs", ""), "--runs is empty: leave it out, or give a value"),
+    (("run", "--sink", "kafka_append", "--run-directory="), "--run-directory is empty: leave it out, or give a value"),
+    (("certify", "--resume", ""), "--resume is empty: leave it out, or give a value"),
+    (("check", ""), "RUN is empty: give a value"),
+    (("run", ""), "SINK is empty: give a value"),
+    (("certify", ""), "SINK is empty: leave it out, or give a value"),
+    (("bench", "guarantees", ""), "SINKS is empty"),
+    (("phases", "--sink", ""), "--sink is empty: leave it out, or give a value"),
+    (("sinks", "--job", ""), "--job is empty"),
+    (("plan", "check", "--file", ""), "--file is empty"),
+    (("plan", "check", ""), "TEXT is empty"),
+    (("doctor", "--python", ""), "--python is empty"),
+    (("setup", "--python", ""), "--python is empty"),
+    (("down", "--name", ""), "--name is empty"),
 ]
 
 
 @pytest.mark.parametrize(("words", "message"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
 def test_a_wrong_choice_is_refused_with_those_that_there_are(
-    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(sessions, "Session", lambda *arguments: pytest.fail("a session was opened"))
+    monkeypatch.setattr(environment, "run_setup", lambda **arguments: pytest.fail("something was fetched"))
     assert execute(words) == USAGE
     said = capsys.readouterr().err
     assert message in said
@@ -143,13 +189,34 @@ def test_a_plan_file_may_have_an_arrow_in_its_name(
     assert "did you mean sink.commit" in capsys.readouterr().err
 
 
+def test_a_known_failure_is_found_though_a_directory_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "zombie_driver").mkdir()
+    assert execute(["run", "kafka_append", "--plan", "zombie_driver", "--brokers", "9"]) == USAGE
+    assert "--brokers 9 is not possible" in capsys.readouterr().err
+
+
+def test_a_plan_file_may_begin_with_a_byte_order_mark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.plan"
+    file.write_text("sink.write:after[batch=1] -> kill(driver)\n", encoding="utf-8-sig")
+    assert execute(["plan", "check", "--file", str(file)]) == HELD
+    assert capsys.readouterr().out == "sink.write:after[batch=1] -> kill(driver)\n"
+
+
+def test_the_same_property_may_be_given_twice_with_one_value(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "no_such", "--conf", "spark.a=1", "--conf", "spark.a=1"]) == USAGE
+    assert "no sink is called 'no_such'" in capsys.readouterr().err
+
+
 OF_THE_ENVIRONMENT = [
     (("--brokers", "4"), USAGE, "--brokers 4 is not possible: use 1 to 3"),
     (("--brokers", "0"), USAGE, "--brokers 0 is not possible: use 1 to 3"),
     (("--brokers", "0", "--env", "docker"), USAGE, "--brokers 0 is not possible: the docker environment has 3"),
     (("--master", "yarn"), USAGE, "--master 'yarn' is unknown: use local[n]"),
     (("--master", "yarn", "--env", "docker"), USAGE, "--master 'yarn' is unknown: use standalone, or local[n]"),
-    (("--master", ""), USAGE, "--master: it is empty: leave it out, or give a value"),
+    (("--master", ""), USAGE, "--master is empty: leave it out, or give a value"),
     (("--image", "mine"), USAGE, "--image and --compose-file choose containers: give --env docker with them"),
     (("--compose-file", "no.yml", "--env", "docker"), USAGE, "--compose-file no.yml does not exist"),
     (("--attach", "nope"), UNAVAILABLE, "no environment called nope is up: 'onceproof up --name nope' starts one"),
@@ -286,6 +353,41 @@ def test_a_bug_of_onceproof_is_no_broken_claim(
     *trace, last = capsys.readouterr().err.splitlines()
     assert trace[0] == "Traceback (most recent call last):"
     assert last == "onceproof: this is a bug of onceproof and no verdict: please report the lines above"
+
+
+@pytest.mark.parametrize("name", ["locked/mine.py", b"locked/mine.py", Path("locked/mine.py")])
+def test_a_path_that_may_not_be_read_is_no_bug(
+    name: str | bytes | Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Path.is_file raises it for what lies in a directory that may not be entered."""
+    assert raised(OSError(errno.EACCES, "Permission denied", name), monkeypatch) == USAGE
+    said = (
+        "locked/mine.py cannot be read (Permission denied): give another path, or change its permissions or those of "
+    )
+    assert capsys.readouterr().err == f"onceproof: {said}what it is in\n"
+
+
+def test_a_permission_that_is_refused_for_no_path_is_a_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raised(PermissionError(errno.EPERM, "Operation not permitted"), monkeypatch) == INTERNAL
+    assert capsys.readouterr().err.startswith("Traceback")
+
+
+def test_what_the_terminals_encoding_lacks_is_escaped_as_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    monkeypatch.setattr(lists, "known_failures", list)
+    monkeypatch.setattr(lists, "_show", lambda rows, json, columns: say(json_module.dumps(TEXT, ensure_ascii=False)))
+    with pytest.raises(SystemExit) as ended:
+        main(["plans"])
+    assert ended.value.code == HELD
+    assert json_module.loads(out.buffer.getvalue()) == TEXT  # type: ignore[attr-defined]
+    with pytest.raises(SystemExit) as ended:
+        main(["run", TEXT])
+    assert ended.value.code == USAGE
+    assert b"caf\\u00e9" in err.buffer.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_full_disk_and_an_interrupt_are_no_bugs(

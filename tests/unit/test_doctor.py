@@ -15,7 +15,8 @@ from onceproof.harness.doctor import Check, missing
 from onceproof.harness.environments.docker import engine
 from onceproof.harness.environments.docker.diagnosis import diagnose_docker
 from onceproof.harness.errors import HELD, UNAVAILABLE, Unavailable
-from onceproof.harness.java import FIX, find_java
+from onceproof.harness.java import FIX, Java, find_java
+from onceproof.harness.setup_steps import SetUp
 from onceproof.harness.spark import SparkInstall, spark_of
 
 
@@ -73,6 +74,55 @@ def test_what_is_missing_is_shown_with_its_fix(
     assert (shown["detail"], shown["fix"]) == ("no Java was found", FIX)
     monkeypatch.setattr(environment, "diagnose", lambda python: [])
     assert execute(["doctor"]) == HELD
+
+
+def test_through_a_pipe_each_check_is_a_line_that_cuts_no_path(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = f"/{'very-long/' * 20}python"
+    checks = [Check("python", True, True, f"3.11 at {path}"), Check("java", False, True, "none", "install\none")]
+    monkeypatch.setattr(environment, "diagnose", lambda python: checks)
+    assert execute(["doctor"]) == UNAVAILABLE
+    assert capsys.readouterr().out == f"python\tok\t3.11 at {path}\t\njava\tmissing\tnone\tinstall one\n"
+
+
+def test_a_cache_that_is_a_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ONCEPROOF_CACHE", str(tmp_path / "file" / "cache"))
+    problem, fix = f"the cache {tmp_path}/file/cache cannot be made: {tmp_path}/file is a file", "point ONCEPROOF_CACHE"
+    (found,) = doctor._cache(tmp_path / "file" / "cache")
+    assert (found.ok, found.needed, found.detail, found.fix) == (False, True, problem, f"{fix} to a directory")
+    assert doctor._cache(tmp_path / "none" / "yet") == []
+    monkeypatch.setattr(environment, "run_setup", lambda **options: pytest.fail("something was fetched"))
+    assert execute(["setup"]) == UNAVAILABLE
+    assert capsys.readouterr().err == f"onceproof: {problem}: {fix} to a directory\n"
+
+
+def test_a_java_home_and_a_tmpdir_that_are_not_taken_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    java = Java(Path("/opt/jdk"), 17, "Tests")
+    ready = SetUp(java, SparkInstall(tmp_path, "4.2.0", "python3"), tmp_path, 51, (), (), 1.0)
+    monkeypatch.setattr(environment, "run_setup", lambda **options: ready)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name, value in (("JAVA_HOME", ""), ("TMPDIR", f"{tmp_path}/")):
+        monkeypatch.setenv(name, value)
+    assert doctor.passed_over(java) == []
+    for name in ("JAVA_HOME", "TMPDIR"):
+        monkeypatch.setenv(name, "/nowhere")
+    found = doctor.passed_over(java)
+    assert [(check.name, check.detail, check.needed) for check in found] == [
+        ("JAVA_HOME", "/nowhere has no bin/java: /opt/jdk is taken", False),
+        ("TMPDIR", f"/nowhere is no directory: {tmp_path} is taken", False),
+    ]
+    assert doctor.passed_over(Unavailable("no Java was found", FIX)) == found[1:]
+    assert execute(["setup"]) == HELD
+    assert capsys.readouterr().out.splitlines() == [
+        "warning: JAVA_HOME: /nowhere has no bin/java: /opt/jdk is taken: set JAVA_HOME to another one, or unset it",
+        f"warning: TMPDIR: /nowhere is no directory: {tmp_path} is taken: set TMPDIR to another one, or unset it",
+    ]
 
 
 def test_an_error_with_a_fix_crosses_to_another_process_as_it_is() -> None:

@@ -12,7 +12,7 @@ from onceproof.harness.artifacts.keys import archive_path, broker_key, spark_key
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.environments.driver_start import parse_settings
 from onceproof.harness.errors import UsageError
-from onceproof.harness.java import Java, find_java, inspect
+from onceproof.harness.java import Java, find_java, inspect, java_home_refused
 from onceproof.harness.spark import SparkInstall, spark_of
 from onceproof.harness.spark_conf import add_java_options, defaults_text, lean_properties, write_conf_dir
 
@@ -71,6 +71,24 @@ def test_what_does_not_fit_is_passed_over_and_named(tmp_path: Path) -> None:
     assert "openjdk-17-jre-headless" in message
     runtime(tmp_path / "system" / "good", "17")
     assert find_java(environ, [tmp_path / "system"]).version == 17
+
+
+def test_why_the_java_of_java_home_is_not_taken_is_known(tmp_path: Path) -> None:
+    runtime(tmp_path / "taken", "17")
+    old, newer = runtime(tmp_path / "old", "11"), runtime(tmp_path / "newer", "25")
+    taken = find_java({}, [tmp_path])
+    assert taken.home == tmp_path / "taken"
+    why = {
+        home: java_home_refused(taken, {"JAVA_HOME": str(tmp_path / home)})
+        for home in ("taken", "old", "newer", "none")
+    }
+    assert why == {
+        "taken": "",
+        "old": f"{old} is Java 11",
+        "newer": f"{newer} is Java 25, newer than Spark supports",
+        "none": f"{tmp_path}/none has no bin/java",
+    }
+    assert java_home_refused(taken, {}) == ""
 
 
 def test_no_java_at_all_is_one_line_with_the_fix(tmp_path: Path) -> None:
