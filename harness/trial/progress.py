@@ -17,6 +17,9 @@ BACK = {"broker_registered": "broker.registered", "server_back": "server.back"}
 BESIDE = frozenset(phase.name for phase in PHASES if phase.where in ("connection", "files", "python") or phase.place)
 """Phases that any thread of the job may report at any time, whatever becomes of its query."""
 
+OF_ANY_THREAD = frozenset({"probe.hello", "connection.opened", "connection.closed"})
+"""Events, too: a thread may connect again and again."""
+
 ALONE_SECONDS = 900.0
 """How long they alone are progress of a batch: a thread that never stops may report them beside one that hangs."""
 
@@ -209,4 +212,4 @@ class TrialProgress:
 def _is_beside(event: str, fields: Mapping[str, Any]) -> bool:
     """Whether any thread may have brought it about, whatever becomes of the query."""
     of_any_thread = fields.get("phase") in BESIDE or fields.get("role") == "broker"
-    return event == "probe.hello" or (event == "point" and of_any_thread)
+    return event in OF_ANY_THREAD or (event == "point" and of_any_thread)

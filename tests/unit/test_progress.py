@@ -147,6 +147,7 @@ BESIDE = {
     "a change of a file": ("point", {"phase": "file", "op": "rename", "process": "local:1"}),
     "what a broker does": ("point", {"phase": "log.append", "role": "broker", "process": "local:9"}),
     "a process of Python's": ("probe.hello", {"process": "local:3"}),
+    "a connection": ("connection.opened", {"process": "local:1", "service": "kafka"}),
 }
 
 
