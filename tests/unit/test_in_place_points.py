@@ -42,9 +42,15 @@ def test_the_query_fails_behind_its_batch_and_by_a_request_that_is_lost() -> Non
     assert format_plan(parse(BEHIND)) == BEHIND
 
 
-def test_where_there_are_no_requests_a_change_of_a_file_fails_or_a_line() -> None:
-    [_, changed] = texts(CREATED, LINE, COMMITTED)
+def test_where_there_are_no_requests_a_change_of_a_file_fails() -> None:
+    [_, changed] = texts(CREATED, COMMITTED)
     assert changed == f'{AGAIN}file:before[op=create, path="target/1.json", batch=1]#1 -> fail'
+
+
+def test_it_also_fails_by_an_error_of_its_own_which_leaves_its_connection_alone() -> None:
+    [_, before, after, failed] = texts(INSERT, LINE, COMMITTED)
+    assert (before.endswith("#1 -> drop"), after.endswith("#1 -> drop")) == (True, True)
+    assert failed == f"{AGAIN}line[s.py:7][batch=1]#1 -> fail"
     [_, middle, last] = texts(LINE, LINE, LINE, COMMITTED)
     assert (middle, last) == (f"{AGAIN}line[s.py:7][batch=1]#2 -> fail", f"{AGAIN}line[s.py:7][batch=1]#3 -> fail")
 

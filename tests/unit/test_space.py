@@ -241,6 +241,11 @@ def test_a_driver_that_was_taken_for_dead_comes_back_where_the_other_one_is_abou
         )
 
     assert beside() == [plan(6, 7), plan(7, 8)]
+    ahead = [one.text for one in space(trace, roles={"middle": 1}, code=Code(acts=lambda line: True)).points]
+    behind = "line[s.py:7][batch=1]#2 -> delay(longest=5s) until sink.write:after[batch=1]"
+    for line in (7, 8):
+        here = f"line[s.py:{line}][batch=1]#1 -> pause(driver, longest=30s) until line[s.py:7][batch=1]#2; {behind}"
+        assert here in ahead, "the other one comes behind it, and may remove what it has prepared"
     in_a_task = [{**event, "role": "python-worker"} for event in lines(1, (7, 1))]
     assert beside(*in_a_task) == [plan(6, 8)], "a task may be there while the driver is being stopped"
 
@@ -347,10 +352,12 @@ def test_batches_of_two_digits_are_struck_in_a_longer_run_of_their_own() -> None
     found = space(trace, roles={"middle": 1}, batches=3).points
     late = [one for one in found if one.role == "late"]
     assert [one.text for one in late] == [
-        f"set batches = 12; batch.commit:before[batch={batch}] -> kill(driver)" for batch in (9, 10, 11)
+        *(f"set batches = 12; batch.commit:before[batch={batch}] -> kill(driver)" for batch in (9, 10, 11)),
+        "set batches = 12; sink.write:before[batch=0] -> pause(driver, longest=1m) until batch.commit:after[batch=10]",
     ]
-    [pack] = [pack for pack in packs(found, 8) if pack.plan.settings == {"batches": "12"}]
-    assert pack.points == tuple(late)
+    assert late[-1].alone
+    [pack, _] = [pack for pack in packs(found, 8) if pack.plan.settings == {"batches": "12"}]
+    assert pack.points == tuple(late[:-1])
     assert all(len({str(one.plan.settings) for one in pack.points}) == 1 for pack in packs(found, 8))
 
 

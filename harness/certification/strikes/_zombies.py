@@ -28,8 +28,9 @@ def paused(
     detail: str,
     *more: Fault,
     then: Sequence[Action] = (),
+    longest: float = LONGEST,
 ) -> SweepPoint:
-    pause = Action("pause", "driver", {"longest": LONGEST}, until=until)
+    pause = Action("pause", "driver", {"longest": longest}, until=until)
     shown = format_action(Action("pause", "driver"))
     plan = Plan((Fault(at, (pause, *then)), *more))
     return SweepPoint(here, shown, role, batch, plan, f"taken for dead{detail}", alone=True)

@@ -26,8 +26,9 @@ DETAIL = "started again in place"
 
 def in_place(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch, the query fails behind all of it, and where it is done in part, by the middle and the last
-    request: they are lost on their way out, the last one also on its way back; else by such changes of files, or at
-    such lines, that fail. What a sink has gathered of the batch by then may still be there."""
+    request: they are lost on their way out, the last one also on its way back; else by such changes of files, that
+    fail; and at such lines. What a sink has gathered of the batch by then, or has begun on a connection, may still be
+    there."""
     batch = question.middle
     if not question.reference_job:
         return
@@ -42,9 +43,9 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
     elif changed := steady(question, FILES, batch):
         for one in _middle_and_last(changed):
             yield _point(Step(one.phase, "before"), one.point("before", batch), FAIL, batch)
-    elif lines := driver_lines(question.trace, batch):
-        for line, nth in _middle_and_last(list(zip(lines, numbers(lines), strict=True))):
-            yield _point(line, line_at(line, batch, nth), FAIL, batch)
+    lines = driver_lines(question.trace, batch)
+    for line, nth in _middle_and_last(list(zip(lines, numbers(lines), strict=True))):
+        yield _point(line, line_at(line, batch, nth), FAIL, batch)
 
 
 def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) -> SweepPoint:
@@ -53,7 +54,7 @@ def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) ->
 
 
 def _middle_and_last(found: Sequence[One]) -> list[One]:
-    return [found[place] for place in dict.fromkeys((len(found) // 2, len(found) - 1))]
+    return [found[place] for place in dict.fromkeys((len(found) // 2, len(found) - 1))] if found else []
 
 
 STRIKE = Strike(85, (in_place,))

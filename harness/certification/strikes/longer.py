@@ -1,17 +1,19 @@
 """A run of twelve batches: sinks that compare batch ids as text go wrong once these have two digits, and some tidy up
-what is older than ten batches."""
+what is older than ten batches, or forget that they know it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import cycle
 from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..kinds import Kind, kinds_in
-from ..points import KILL, Question, SweepPoint, crash_in
+from ..points import KILL, Question, SweepPoint, crash_in, selector
 from ..trace import Step, executed
 from ._declaration import Strike
+from ._zombies import end_of, paused
 
 BATCHES = 12
 SETTINGS = {"batches": str(BATCHES)}
@@ -21,6 +23,9 @@ STRUCK = (9, 10, 11)
 BEHIND_TEN = (10, 11)
 """Those that have ten batches before them."""
 
+
+LONGEST = 60.0
+"""Seconds: what a driver may take for its start and eleven batches."""
 
 EDGES: tuple[Literal["before"], Literal["after"]] = ("before", "after")
 
@@ -35,12 +40,20 @@ def longer(question: Question) -> Iterator[SweepPoint]:
         return
     for batch in STRUCK:
         yield _point(here, crash_in(batch), batch)
+    yield _long_ago()
     turns = cycle(BEHIND_TEN)
     for kind in _of_every_batch(question):
         for edge in EDGES:
             batch = next(turns)
             fault = Fault(kind.point(edge, batch, 1), (KILL,))
             yield _point(Step(kind.phase, edge), fault, batch, f"{kind.shown}, ")
+
+
+def _long_ago() -> SweepPoint:
+    """A driver that is taken for dead where it is handed the first batch, and goes on ten batches later."""
+    here = Step("sink.write", "before")
+    point = paused(here, selector(here, 0), LATE, 0, end_of(BEHIND_TEN[0]), f", {BATCHES} batches", longest=LONGEST)
+    return replace(point, plan=replace(point.plan, settings=SETTINGS))
 
 
 def _of_every_batch(question: Question) -> list[Kind]:

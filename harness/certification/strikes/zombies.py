@@ -18,7 +18,7 @@ from ..kinds import FAMILIES, effects_of
 from ..points import Question, SweepPoint, line_at, selector
 from ..roles import MIDDLE
 from ..steps import shown
-from ..trace import Line, Step, executed, reports, task_lines
+from ..trace import Line, Step, driver_lines, executed, reports, task_lines
 from ._declaration import Strike
 from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of
 
@@ -85,15 +85,25 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
 
 def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before a line that was seen to change something, until the other driver is behind that one and at the next; there
-    it waits until this one has ended the batch: what both prepare under one name has the rows of both then. Not at
-    lines that tasks run, too: these may be at the next one while the driver is being stopped."""
+    it waits until this one has ended the batch: what both prepare under one name has the rows of both then. And before
+    the last two, until the other one is behind its first: it may have removed what this one has prepared. Not at lines
+    that tasks run, too: these may be at the next one while the driver is being stopped."""
     in_tasks = task_lines(question.trace, batch)
     lines = [line for line in of_changes(question, batch) if line not in in_tasks]
-    ended = Point("sink.write", "after", {"batch": batch})
     for line, following in evenly([*pairwise(lines)], AT_MOST):
-        until = line_at(following, batch, 1)
-        kept = Fault(until, (Action("delay", None, {"longest": BESIDE}, until=ended),))
-        yield paused_before(line, MIDDLE, batch, until, ", until the other one is at the next change", kept)
+        yield _at_once(line, line_at(following, batch, 1), batch, ", until the other one is at the next change")
+    in_order = driver_lines(question.trace, batch)
+    for line in lines[1:][-2:]:
+        earlier = in_order[: in_order.index(line) + 1].count(lines[1])
+        other = line_at(lines[1], batch, earlier + 1)
+        yield _at_once(line, other, batch, ", until the other one is behind its first change")
+
+
+def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
+    """Before a line, until the other driver is where it waits for this one to end the batch."""
+    ended = Point("sink.write", "after", {"batch": batch})
+    kept = Fault(other, (Action("delay", None, {"longest": BESIDE}, until=ended),))
+    return paused_before(line, MIDDLE, batch, other, detail, kept)
 
 
 def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:
