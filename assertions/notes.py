@@ -9,7 +9,7 @@ from typing import Any
 from .checkers.torn import torn_batches
 from .journal import beginnings
 from .model import Evidence, Glimpse
-from .successors import kept_out, went_on_early
+from .successors import kept_out, refused, went_on_early
 from .traces import Struck, Traces
 
 SAFE = 0.5
@@ -18,7 +18,7 @@ SAFE = 0.5
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    found = (_torn, _failed, _hidden, _slow, _cut_anew, _kept_out, _early, _stayed)
+    found = (_torn, _failed, _hidden, _slow, _cut_anew, _kept_out, _refused, _early, _stayed)
     return [note for notes_of in found for note in notes_of(evidence)]
 
 
@@ -91,6 +91,15 @@ def _kept_out(evidence: Evidence) -> list[str]:
         f"the sink let no other driver in while one stood still for {one:g} s, until that went on: what it does in a "
         "longer pause is not known"
         for one in _longest(kept_out, evidence)
+    ]
+
+
+def _refused(evidence: Evidence) -> list[str]:
+    """Sinks that do not even let it wait."""
+    return [
+        "the sink refused the driver that was to take the place of one that stood still, which then went on: two at a "
+        "time were not seen"
+        for _ in _longest(refused, evidence)[:1]
     ]
 
 

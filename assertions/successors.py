@@ -1,6 +1,7 @@
 """The driver that takes a paused one's place: was it handed the batch, or did the sink keep it out until that went on?
 
-A sink may let one driver in at a time: the next one waits in its ``attach`` for a lock that the paused one holds.
+A sink may let one driver in at a time: the next one waits in its ``attach`` for a lock that the paused one holds, or
+ends there by an error.
 """
 
 from __future__ import annotations
@@ -55,6 +56,23 @@ def kept_out(struck: Struck) -> bool:
     return float(struck.journal[end]["t"]) - waiting_since >= max(longest / 2, LONGER * own)
 
 
+def refused(struck: Struck) -> bool:
+    """Whether the sink refused the other driver, so that none was left but the one that stood still, which went on.
+
+    It had got to where the sink attaches itself to the stream, and ended there by an error of its own; it began no
+    query, and no other fault had fired.
+    """
+    if not has_successor(struck) or not _was_given_up(struck):
+        return False
+    end = _end(struck)
+    meanwhile = struck.journal[struck.fired_at : end]
+    ends = [event for event in meanwhile if event["event"] == "driver.exited"]
+    if _other_fault_fired(struck, end) or any(_begins(event) for event in meanwhile):
+        return False
+    by_itself = all(event.get("code") and event.get("error") and not event.get("planned") for event in ends)
+    return bool(ends) and by_itself and _attached_at(meanwhile) is not None
+
+
 def _end(struck: Struck) -> int:
     """The index at which the stopped driver went on; the journal's end if it never did."""
     for index, event in enumerate(struck.journal):
@@ -65,8 +83,17 @@ def _end(struck: Struck) -> int:
 
 def _was_over(struck: Struck) -> bool:
     """Whether the stopped driver went on because ``longest`` was over: not if a journal does not say so."""
+    return _resumed(struck, given_up=False)
+
+
+def _was_given_up(struck: Struck) -> bool:
+    """Whether it went on because no other driver was left."""
+    return _resumed(struck, given_up=True)
+
+
+def _resumed(struck: Struck, given_up: bool) -> bool:
     resumed = struck.journal[_end(struck) :][:1]
-    return any(event.get("reached") is False and event.get("given_up") is False for event in resumed)
+    return any(event.get("reached") is False and event.get("given_up") is given_up for event in resumed)
 
 
 def _other_fault_fired(struck: Struck, end: int) -> bool:
@@ -76,7 +103,11 @@ def _other_fault_fired(struck: Struck, end: int) -> bool:
 
 def _ends_or_begins(event: Event) -> bool:
     """Whether a driver ended, or began its query."""
-    return event["event"] == "driver.exited" or (event["event"] == "point" and is_at(event, "query.start"))
+    return event["event"] == "driver.exited" or _begins(event)
+
+
+def _begins(event: Event) -> bool:
+    return event["event"] == "point" and is_at(event, "query.start")
 
 
 def _attached_at(journal: Sequence[Event]) -> float | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ..journal import is_at, points
 from ..model import Event
-from ..successors import has_successor, kept_out, taken_over
+from ..successors import has_successor, kept_out, refused, taken_over
 from ..traces import Found, Struck
 
 APART = ("executor", "broker", "python-sink")
@@ -17,13 +17,13 @@ APART = ("executor", "broker", "python-sink")
 
 def check(struck: Struck) -> Found:
     """The very process that was stopped reports afterwards; a driver that has nothing more to report ends by itself.
-    Where another one takes its place, that was handed the batch meanwhile, or the sink kept it out.
+    Where another one takes its place, that was handed the batch meanwhile, or the sink kept it out or refused it.
 
     All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns.
     """
     required, start = "the same process goes on", struck.confirmed_at
     stopped = _Stopped(struck)
-    if has_successor(struck) and not taken_over(struck) and not kept_out(struck):
+    if has_successor(struck) and not (taken_over(struck) or kept_out(struck) or refused(struck)):
         instead = "no other driver was handed the batch before it went on, or seen to be kept out by the sink"
         return Found(required, None, instead)
     if answer := _answer(struck, stopped.process):

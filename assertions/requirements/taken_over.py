@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..successors import kept_out, taken_over
+from ..successors import kept_out, refused, taken_over
 from ..traces import Found, Struck
 
 
@@ -15,4 +15,6 @@ def check(struck: Struck) -> Found:
         return Found(required, "it was handed the batch, and the first one did not go on")
     if kept_out(pause):
         return Found(required, "the sink kept it out until the first one was dead")
+    if refused(pause):
+        return Found(required, "the sink refused it, and let it in once the first one was dead")
     return Found(required, None, "no other driver was handed the batch, or seen to be kept out by the sink")

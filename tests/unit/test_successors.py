@@ -61,6 +61,18 @@ def test_the_one_that_was_stopped_has_to_go_on_all_the_same() -> None:
     assert verdict(None, waiting(), fault(PAUSED)).outcome == "inconclusive"
 
 
+REFUSED = {"event": "driver.exited", "incarnation": 2, "code": 1, "error": "RuntimeError: another one is running"}
+GIVEN_UP = {"reached": False, "given_up": True}
+
+
+def test_a_sink_that_refuses_the_other_driver_is_judged_by_what_a_reader_sees() -> None:
+    found = verdict(None, went_on(inserted(waiting(until=22.0, **GIVEN_UP), REFUSED)), fault(PAUSED))
+    assert (found.outcome, found.faults[0].replay["seen"]) == ("pass", "local:1 reported sink.write afterwards")
+    assert [note.partition(",")[0] for note in found.notes] == [
+        "the sink refused the driver that was to take the place of one that stood still"
+    ]
+
+
 QUERY_BEGUN = {"event": "point", "phase": "query.start", "edge": "before", "run": "r2", "process": "local:2"}
 OTHER_FAULT = {"event": "fault.fired", "fault": 1, "number": 0, "action": "down(for=9s)"}
 UNKNOWN = {
@@ -72,7 +84,11 @@ UNKNOWN = {
     "it died": lambda: inserted(waiting(), {"event": "driver.exited", "incarnation": 2, "code": 1}),
     "the engine let it wait": lambda: inserted(waiting(), QUERY_BEGUN),
     "another fault held it up": lambda: inserted(waiting(), OTHER_FAULT),
-    "the pause was given up": lambda: waiting(reached=False, given_up=True),
+    "the pause was given up": lambda: waiting(**GIVEN_UP),
+    "it ended before it got there": lambda: inserted(without(waiting(**GIVEN_UP), "query.writer", "local:2"), REFUSED),
+    "it was refused once its query had begun": lambda: inserted(waiting(**GIVEN_UP), QUERY_BEGUN, REFUSED),
+    "it was ended by the plan": lambda: inserted(waiting(**GIVEN_UP), REFUSED | {"planned": True}),
+    "another fault ended it": lambda: inserted(waiting(**GIVEN_UP), OTHER_FAULT, REFUSED),
     "nothing says that the pause was not given up": lambda: waiting(reached=False),
 }
 

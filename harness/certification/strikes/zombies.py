@@ -10,6 +10,7 @@ change something, and rather before those that were seen to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from ....faults import Action, Fault, Point
@@ -54,7 +55,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     for role in dict.fromkeys((question.first_role, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
-            yield paused_before(line, role, at, end_of(at))
+            yield replace(paused_before(line, role, at, end_of(at)), way=_goes_on(line) if role == MIDDLE else "")
 
 
 def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -86,8 +87,9 @@ def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
 def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before a line that was seen to change something, until the other driver is behind that one and at the next; there
     it waits until this one has ended the batch: what both prepare under one name has the rows of both then. And before
-    the last two, until the other one is behind its first: it may have removed what this one has prepared. Not at lines
-    that tasks run, too: these may be at the next one while the driver is being stopped."""
+    the last two, until the other one is behind its first: it may have removed what this one has prepared. Where that
+    waits for this one it is never there, and the point without it stands for this one. Not at lines that tasks run,
+    too: these may be at the next one while the driver is being stopped."""
     in_tasks = task_lines(question.trace, batch)
     lines = [line for line in of_changes(question, batch) if line not in in_tasks]
     for line, following in evenly([*pairwise(lines)], AT_MOST):
@@ -96,7 +98,8 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
     for line in lines[1:][-2:]:
         earlier = in_order[: in_order.index(line) + 1].count(lines[1])
         other = line_at(lines[1], batch, earlier + 1)
-        yield _at_once(line, other, batch, ", until the other one is behind its first change")
+        point = _at_once(line, other, batch, ", until the other one is behind its first change")
+        yield replace(point, way=_goes_on(line))
 
 
 def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
@@ -104,6 +107,10 @@ def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
     ended = Point("sink.write", "after", {"batch": batch})
     kept = Fault(other, (Action("delay", None, {"longest": BESIDE}, until=ended),))
     return paused_before(line, MIDDLE, batch, other, detail, kept)
+
+
+def _goes_on(line: Line) -> str:
+    return f"taken for dead before {line}"
 
 
 def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:
