@@ -42,7 +42,7 @@ FOUND = {
     "queues_over_a_pool": ("line *:{client.sadd(LEDGER, batch)}", "lost"),
     "cleans_up_after_others": ("line *:{cursor.execute(PUBLISH}", "lost"),
     "forgets_older_batches": ("sink.write:before", "duplicated"),
-    "keeps_its_transaction": ("line *:{cursor.executemany(insert(target), rows[start}", "lost"),
+    "keeps_its_transaction": ("line *:{return f}", "lost"),
     "stages_by_batch": ("line *:{cursor.executemany(f}", "duplicated"),
     "keeps_its_buffer": ("request:before", "duplicated"),
     "files_by_partition": ("batch.commit:before", "duplicated"),

@@ -244,7 +244,7 @@ def test_a_driver_that_was_taken_for_dead_comes_back_where_the_other_one_is_abou
     ahead = [one.text for one in space(trace, roles={"middle": 1}, code=Code(acts=lambda line: True)).points]
     behind = "line[s.py:7][batch=1]#2 -> delay(longest=5s) until sink.write:after[batch=1]"
     for line in (7, 8):
-        here = f"line[s.py:{line}][batch=1]#1 -> pause(driver, longest=30s) until line[s.py:7][batch=1]#2; {behind}"
+        here = f"line[s.py:{line}][batch=1]#1 -> pause(driver, longest=30s) until line[s.py:7][batch=1]#1; {behind}"
         assert here in ahead, "the other one comes behind it, and may remove what it has prepared"
     in_a_task = [{**event, "role": "python-worker"} for event in lines(1, (7, 1))]
     assert beside(*in_a_task) == [plan(6, 8)], "a task may be there while the driver is being stopped"

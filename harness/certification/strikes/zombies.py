@@ -103,10 +103,11 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
 
 
 def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
-    """Before a line, until the other driver is where it waits for this one to end the batch."""
+    """Before a line, until the other driver is where it waits for this one to end the batch: what it reports there from
+    now on is counted, while a fault counts the reports of this one, too."""
     ended = Point("sink.write", "after", {"batch": batch})
     kept = Fault(other, (Action("delay", None, {"longest": BESIDE}, until=ended),))
-    return paused_before(line, MIDDLE, batch, other, detail, kept)
+    return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, kept)
 
 
 def _goes_on(line: Line) -> str:
