@@ -1,7 +1,9 @@
 """Delta Lake's streaming sink, read as a bare directory of Parquet files: at-least-once.
 
 The same sink as delta_table. Its tasks write files where they stay, and the log says which of them count; a reader that
-takes them all (Hive, a glob) gets those of a batch that died before its commit, and those of the replay.
+takes them all (Hive, a glob) gets those of a batch that died before its commit, and those of the replay. A task that
+died while it wrote leaves a file that is none, empty or without a footer: who does not skip it cannot read the table
+at all any more.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as parquet
+from pyarrow import ArrowInvalid
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GUARANTEE = "at-least-once"
@@ -38,4 +41,12 @@ def attach(stream: DataStreamWriter, target: SimpleNamespace) -> DataStreamWrite
 
 def read(target: SimpleNamespace) -> list[dict[str, Any]]:
     files = Path(target.directory, "table").glob("*.parquet")
-    return [row for file in files for row in parquet.read_table(file).to_pylist()]
+    return [row for file in files if is_whole(file) for row in parquet.read_table(file).to_pylist()]
+
+
+def is_whole(file: Path) -> bool:
+    try:
+        parquet.read_metadata(file)
+    except ArrowInvalid:
+        return False
+    return True
