@@ -87,7 +87,7 @@ def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_pa
     printed = valid(certificate_as_json(certificate), "certificate")
     assert json.loads((tmp_path / "sweep" / CERTIFICATE).read_text()) == printed
     reasons = [point["reason"] for point in printed["points"]]
-    assert printed["coverage"] == {"points": 4, "run": 4, "landed": 4}, reasons
+    assert printed["coverage"] == {"points": 6, "run": 6, "landed": 6}, reasons
     verdicts = {re.findall(r"-> (\w+)", point["plan"])[0]: point["verdict"] for point in printed["points"]}
     assert verdicts == {"stop": "pass", "pause": "fail", "kill": "pass", "fail": "pass"}
     for point in [printed["reference"], *printed["points"]]:

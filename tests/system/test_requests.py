@@ -368,7 +368,7 @@ def test_connections_that_a_plan_impairs_are_as_before_at_the_end(
 @pytest.mark.parametrize(
     ("sink", "kind", "found"),
     [
-        ("gives_up_after_five_tries", "INSERT", "lost"),
+        long("gives_up_after_five_tries", "INSERT", "lost"),
         long("postgres_ledger", "INSERT", None),
         long("postgres_prepared", '"COMMIT PREPARED"', None),
         long("kafka_transactional", "EndTxn", None),

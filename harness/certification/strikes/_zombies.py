@@ -53,6 +53,11 @@ def paused_before(
     return paused(here, at, role, batch, until, f"{detail}, {change.shown}", *more, then=then)
 
 
+def way_before(change: Line | Effect) -> str:
+    """What points before the same change have in common: where one cannot be reached, another one stands for it."""
+    return f"taken for dead before {change if isinstance(change, Line) else change.address}"
+
+
 def point_of(change: Line | Effect, batch: int) -> Point:
     return line_at(change, batch, 1) if isinstance(change, Line) else change.point("before", batch)
 

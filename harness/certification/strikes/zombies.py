@@ -21,7 +21,7 @@ from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, driver_lines, executed, reports, task_lines
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of
+from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of, way_before
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
@@ -55,7 +55,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     for role in dict.fromkeys((question.first_role, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
-            yield replace(paused_before(line, role, at, end_of(at)), way=_goes_on(line) if role == MIDDLE else "")
+            yield replace(paused_before(line, role, at, end_of(at)), way=way_before(line) if role == MIDDLE else "")
 
 
 def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -99,7 +99,7 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
         earlier = in_order[: in_order.index(line) + 1].count(lines[1])
         other = line_at(lines[1], batch, earlier + 1)
         point = _at_once(line, other, batch, ", until the other one is behind its first change")
-        yield replace(point, way=_goes_on(line))
+        yield replace(point, way=way_before(line))
 
 
 def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
@@ -108,10 +108,6 @@ def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
     ended = Point("sink.write", "after", {"batch": batch})
     kept = Fault(other, (Action("delay", None, {"longest": BESIDE}, until=ended),))
     return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, kept)
-
-
-def _goes_on(line: Line) -> str:
-    return f"taken for dead before {line}"
 
 
 def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:

@@ -10,13 +10,12 @@ from dataclasses import replace
 from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
 from ....faults.matching import matches
-from ..effects import Effect
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint
 from ..roles import MIDDLE
 from ..trace import reports
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused_before
+from ._zombies import acting, end_of, evenly, of_changes, paused_before, way_before
 
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
@@ -32,7 +31,7 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
     first = question.first_role
     for family in FAMILIES:
         for effect in evenly(effects_of(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
-            yield replace(paused_before(effect, MIDDLE, batch, end_of(batch)), way=_goes_on(effect))
+            yield replace(paused_before(effect, MIDDLE, batch, end_of(batch)), way=way_before(effect))
         if first != MIDDLE and not by_lines:
             for effect in effects_of(question, family, question.roles[first])[-1:]:
                 yield paused_before(effect, first, question.roles[first], end_of(question.roles[first]))
@@ -60,11 +59,7 @@ def half_way(question: Question) -> Iterator[SweepPoint]:
             by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
             died = Fault(replace(done, nth=by_the_other + first.nth), (Action("kill", ITSELF),))
             point = paused_before(first, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
-            yield replace(point, way=_goes_on(first))
-
-
-def _goes_on(effect: Effect) -> str:
-    return f"taken for dead before {effect.address}"
+            yield replace(point, way=way_before(first))
 
 
 STRIKE = Strike(66, (at_effects, for_good, half_way))
