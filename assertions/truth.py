@@ -98,7 +98,7 @@ def truth(expectation: Expectation, given: JobInput) -> pa.Table:
     found = versions(expectation, given)
     if expectation.latest:
         found = select(_latest(expectation, found), versions=found)
-    return found.select([name for name in found.column_names if name not in PROVENANCE])
+    return _without_places(found)
 
 
 def truth_until(expectation: Expectation, given: JobInput, batch: int) -> pa.Table:
@@ -145,7 +145,11 @@ def check_expectation(expectation: Expectation, workload: Workload) -> pa.Schema
         _check_unique(found, (*expectation.latest, "batch"), ARRIVAL_MEND)
     if expectation.latest and not expectation.order and "partition" in found.column_names:
         _check_ordered(found, expectation.latest)
-    return truth(expectation, given).schema
+    return _without_places(found).schema
+
+
+def _without_places(found: pa.Table) -> pa.Table:
+    return found.select([name for name in found.column_names if name not in PROVENANCE])
 
 
 def _check_unique(found: pa.Table, names: Sequence[str], mend: str) -> None:

@@ -27,6 +27,7 @@ from .catalogue import (
     render_catalogue,
     required_steps,
     shape_of,
+    takes_service_away,
 )
 from .declarations import ALWAYS_REPORTED, EXECUTIONS, SERVERS, Execution
 from .errors import PlanError
@@ -103,4 +104,5 @@ __all__ = [
     "required_steps",
     "resolve",
     "shape_of",
+    "takes_service_away",
 ]

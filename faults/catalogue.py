@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..additions import declared_in
-from ..plans import Action, Edge, Fault, Value
+from ..plans import Action, Edge, Fault, Plan, Value
 from ..requirements import required_at
 from . import actions, phases
 from .declarations import ENVIRONMENTS, PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
@@ -38,6 +38,7 @@ __all__ = [
     "required_steps",
     "restart_delay",
     "shape_of",
+    "takes_service_away",
 ]
 
 
@@ -64,6 +65,12 @@ def phase_named(name: str) -> Phase:
 def action_named(name: str) -> ActionSpec:
     """The declaration of the action called ``name``. Raises KeyError."""
     return _ACTIONS[name]
+
+
+def takes_service_away(plan: Plan) -> bool:
+    """Whether clients lose a broker, or a target's server, for a while."""
+    actions = [action for fault in plan.faults for action in fault.actions]
+    return any(action.target in action_named(action.name).takes_service_away for action in actions)
 
 
 def argument(action: Action, name: str) -> Value | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 HELD, BROKE, USAGE, INCONCLUSIVE, UNAVAILABLE = 0, 1, 2, 3, 4
 """Exit codes: the claim held; it broke; wrong usage or bad input; inconclusive; the environment is not available."""
 
@@ -38,6 +40,11 @@ class SinkError(UsageError):
 
 class SinkHangs(SinkError):
     """A function of the sink gave no answer in time; its process has been ended."""
+
+
+def no_file(path: Path) -> str:
+    """What is wrong with the path of a file that is none."""
+    return "is a directory" if path.is_dir() else "does not exist"
 
 
 def one_line(error: BaseException) -> str:

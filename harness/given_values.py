@@ -9,9 +9,10 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..faults.settings import SPARK, check_property
+from ..faults.settings import SPARK
 from .artifacts.lock import is_coordinates
-from .errors import UsageError
+from .errors import UsageError, no_file
+from .request import check_properties
 
 DAY = 86_400
 """Seconds: no deadline is longer."""
@@ -25,15 +26,11 @@ def check_jars(jars: Iterable[str], name: str) -> Sequence[str]:
 def _jar(jar: str, name: str) -> str:
     path = Path(jar)
     if not path.is_file():
-        raise UsageError(f"{name} {jar} {_problem(path)}: give the path of a jar file{_other(jar)}")
+        raise UsageError(f"{name} {jar} {no_file(path)}: give the path of a jar file{_other(jar)}")
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise UsageError(f"{name} {jar} is no jar, which is a zip file: give the path of a jar file")
     return str(path.resolve())
-
-
-def _problem(path: Path) -> str:
-    return "is a directory" if path.is_dir() else "does not exist"
 
 
 def _other(jar: str) -> str:
@@ -49,8 +46,5 @@ def check_conf(properties: Iterable[tuple[str, str]], name: str) -> dict[str, st
             raise UsageError(f"{name} {key!r} is no property of Spark, which begins with {SPARK}: write {SPARK}{key}")
         if found.setdefault(key, value) != value:
             raise UsageError(f"{name} {key} is given twice, as {found[key]!r} and as {value!r}: leave one out")
-        try:
-            check_property(key)
-        except ValueError as error:
-            raise UsageError(f"{name} {error}") from error
+    check_properties(found, name)
     return found

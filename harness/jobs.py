@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
 from ..faults import SinkShape, hands_over_updates, keeps_state, refused_names
-from .errors import SinkError, UsageError
+from .errors import SinkError, UsageError, no_file
 from .proxies.own import check_named
 from .sink_declarations import TARGET_KEY
 from .sinks import JOBS, Sink, at_line, columns_held, run_by_one_release, shape
@@ -87,7 +87,7 @@ def find_job(job: str | None = None, expect: str | None = None) -> Job:
     file = default if expect is None else Path(expect)
     if not file.is_file():
         raise UsageError(
-            f"--expect {expect} {_problem(file)}: give the path of a file with a SELECT over the table input"
+            f"--expect {expect} {no_file(file)}: give the path of a file with a SELECT over the table input"
         )
     try:
         sql = file.read_text(encoding="utf-8-sig")  # an editor may have marked its first byte
@@ -225,6 +225,4 @@ def _read_from(job: Job, what: Callable[[Path], One]) -> One:
 
 
 def _problem(path: Path) -> str:
-    if path.is_dir():
-        return "is a directory"
-    return "is no Python file" if path.is_file() else "does not exist"
+    return "is no Python file" if path.is_file() else no_file(path)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, get_args, overload
 
-from ..assertions import Guarantee, Workload
+from ..assertions import ClaimName, Guarantee, Workload
 from ..faults import PlanError, format_plan, is_empty, parse
 from ..faults.settings import NUMBERS
 from .errors import UsageError
@@ -84,7 +84,7 @@ def _near(name: str | None, test: Path) -> str | None:
 def _claim(given: Mapping[str, Any]) -> Guarantee | None:
     if "claim" not in given:
         return None
-    claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
+    claims: tuple[str, ...] = get_args(ClaimName)
     if given["claim"] not in claims:
         raise UsageError(f"claim {given['claim']!r} is unknown: it is one of {', '.join(claims)}")
     return Guarantee(given["claim"])

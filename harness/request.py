@@ -96,13 +96,13 @@ def check_size(workload: Workload) -> None:
         )
 
 
-def check_properties(names: Iterable[str]) -> None:
+def check_properties(names: Iterable[str], given_by: str = "--conf") -> None:
     """Raises UsageError for a property of Spark's that the environment has from elsewhere."""
     try:
         for name in names:
             check_property(name)
     except ValueError as error:
-        raise UsageError(f"--conf {error}") from error
+        raise UsageError(f"{given_by} {error}") from error
 
 
 def with_brokers(options: EnvironmentOptions, text: str, sink: Path | None = None) -> EnvironmentOptions:

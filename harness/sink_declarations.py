@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
-from ..assertions import Guarantee
+from ..assertions import ClaimName, Guarantee
 from ..faults.settings import check_property
 from .artifacts.lock import is_coordinates
 from .errors import SinkError
@@ -20,7 +21,7 @@ TARGET_KEY = "target.key"
 
 
 def guarantee(path: Path, value: object) -> Guarantee:
-    claims = [guarantee.value for guarantee in Guarantee if guarantee is not Guarantee.NONE]
+    claims: tuple[str, ...] = get_args(ClaimName)
     if value is None:
         raise SinkError(
             f'sink {path.name} has no GUARANTEE: add GUARANTEE = "exactly-once" (or {" or ".join(claims[1:])})'

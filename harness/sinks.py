@@ -18,7 +18,7 @@ from ..faults.settings import NUMBERS
 from ..faults.statements import bound
 from ..sources import parsed
 from .artifacts.lock import is_coordinates, shipped_lock
-from .errors import SinkError, UsageError
+from .errors import SinkError, UsageError, no_file
 from .sink_declarations import columns
 
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
@@ -81,8 +81,7 @@ def find_sink(name: str) -> Path:
                 "lists ours"
             )
     if not path.is_file():
-        what = "is a directory" if path.is_dir() else "does not exist"
-        raise UsageError(f"sink file {name} {what}: give the path of a Python file, see docs/sinks.md")
+        raise UsageError(f"sink file {name} {no_file(path)}: give the path of a Python file, see docs/sinks.md")
     if path.suffix != ".py":
         raise UsageError(f"sink file {name} is no Python file: give the path of one (my_sink.py), see docs/sinks.md")
     return path.resolve()

@@ -21,8 +21,6 @@ QUIET = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 NURSERY = "-Xmn600m"
 """Spark's own default is a heap of 1 GiB, a third of it for new objects: that is five collections of 40 ms a start."""
 
-BATCHES_KEPT = 10_000
-
 CONF_NAME = "conf:"
 """Name of the generated configuration directory.
 
@@ -70,7 +68,7 @@ def base_properties(spark: SparkInstall, runtime: Runtime) -> dict[str, str]:
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.session.timeZone": "UTC",
         # The ground truth is computed from the offset log, of which Spark keeps the last hundred batches by default.
-        "spark.sql.streaming.minBatchesToRetain": str(BATCHES_KEPT),
+        "spark.sql.streaming.minBatchesToRetain": "10000",
     }
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from ...assertions import Open, Reading, RowError, Settlement, to_table, truth_schema
-from ...faults import action_named
+from ...faults import takes_service_away
 from ..environments.base import Environment
 from ..errors import ObservationError, SinkError, one_line
 from ..sink_process import SinkProcess
@@ -40,9 +40,7 @@ CLIENT_SECONDS = 60.0
 
 def settle_seconds(spec: TrialSpec) -> float:
     """How long quiet is waited for: longer where the plan takes a service away from its clients."""
-    actions = [action for fault in spec.plan.faults for action in fault.actions]
-    lost = any(action.target in action_named(action.name).takes_service_away for action in actions)
-    return spec.settle_deadline + (CLIENT_SECONDS if lost else 0.0)
+    return spec.settle_deadline + (CLIENT_SECONDS if takes_service_away(spec.plan) else 0.0)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....faults import Plan, Point, action_named, known_failures, parse
+from ....faults import Plan, Point, known_failures, parse, takes_service_away
 from ....faults.settings import settings_of
 from ..points import ANY_BATCH, Question, SweepPoint
 from ..trace import Step
@@ -27,9 +27,8 @@ def known(question: Question) -> Iterator[SweepPoint]:
 
 def _strikes_others(plan: Plan) -> bool:
     """Whether what it does is felt by jobs that run beside this one, or they by what it finds."""
-    actions = [action for fault in plan.faults for action in fault.actions]
-    away = any(action.target in action_named(action.name).takes_service_away for action in actions)
-    return away or any(action.target == "query" for action in actions) or bool(settings_of(plan.settings).broker)
+    second_query = any(action.target == "query" for fault in plan.faults for action in fault.actions)
+    return second_query or takes_service_away(plan) or bool(settings_of(plan.settings).broker)
 
 
 def _batch(plan: Plan) -> int | None:

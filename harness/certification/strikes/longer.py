@@ -23,7 +23,6 @@ STRUCK = (9, 10, 11)
 BEHIND_TEN = (10, 11)
 """Those that have ten batches before them."""
 
-
 LONGEST = 60.0
 """Seconds: what a driver may take for its start and eleven batches."""
 

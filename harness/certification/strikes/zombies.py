@@ -46,9 +46,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     seen = executed(question.trace, batch)
     for step in (HANDED_OVER, Step("sink.commit", "before")):
         if step in seen.steps:
-            yield _point(shown(step, seen), selector(step, batch), MIDDLE, batch, batch)
-    if HANDED_OVER in seen.steps and HANDED_OVER in executed(question.trace, batch + 1).steps:
-        yield _point(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, batch + 1)
+            yield paused(shown(step, seen), selector(step, batch), MIDDLE, batch, end_of(batch), "")
     yield from _a_batch_later(question, batch)
     yield from _midway(question, batch)
     yield from _beside(question, batch)
@@ -59,12 +57,15 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
 
 
 def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
-    """Before changes, until the other driver has done the next batch, too: what is read for a batch, and written back
-    with it, does not have that one's."""
+    """Before it is handed over and before changes, until the other driver has done the next batch, too: what is read
+    for a batch, and written back with it, does not have that one's."""
     if not reports(question.trace, batch + 1):
         return
+    until, detail = end_of(batch + 1), ", until the next batch"
+    if all(HANDED_OVER in executed(question.trace, one).steps for one in (batch, batch + 1)):
+        yield paused(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, until, detail)
     for change in evenly(_changes(question, batch), PIECES):
-        yield paused_before(change, MIDDLE, batch, end_of(batch + 1), ", until the next batch")
+        yield paused_before(change, MIDDLE, batch, until, detail)
 
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -122,12 +123,6 @@ def _chosen(question: Question, batch: int) -> list[Line]:
     first = evenly(changing, AT_MOST)
     others = evenly([line for line in lines if line not in changing], AT_MOST - len(first))
     return [line for line in lines if line in (*first, *others)]
-
-
-def _point(here: Step | Line, at: Point, role: str, batch: int, until: int) -> SweepPoint:
-    """``until``: the batch behind which it goes on."""
-    detail = "" if until == batch else ", until the next batch"
-    return paused(here, at, role, batch, end_of(until), detail)
 
 
 STRIKE = Strike(65, (zombies,))
