@@ -300,7 +300,7 @@ def test_a_commit_that_is_lost_or_whose_answer_is_lost_is_made_good_by_an_upsert
 @pytest.mark.parametrize(
     ("sink", "edge", "outcome"),
     [
-        ("sends_again_after_a_timeout", "before", "fail"),
+        long("sends_again_after_a_timeout", "before", "fail"),
         long("sends_again_after_a_timeout", "after", "fail"),
         long("redis_ledger", "before", "pass"),
     ],

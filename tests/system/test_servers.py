@@ -44,9 +44,10 @@ def test_what_a_commit_did_not_wait_for_is_lost_with_the_server(
     assert sum(anomaly.count for anomaly in result.verdict.anomalies if anomaly.kind == "lost") == lost
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sink", "plan"),
-    [("redis_ledger", REDIS_AWAY), long("postgres_upsert", CONTROLLER), long("kafka_transactional", HUNG_LEADER)],
+    [("redis_ledger", REDIS_AWAY), ("postgres_upsert", CONTROLLER), ("kafka_transactional", HUNG_LEADER)],
 )
 def test_a_sink_withstands_a_service_that_is_away_for_a_while(session: Session, sink: str, plan: str) -> None:
     result = run(session, sink, plan)

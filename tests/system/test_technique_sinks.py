@@ -92,10 +92,9 @@ BROKEN = {
 }
 """The fault under which each broken sink breaks."""
 
-BROKEN_IN_SHORT = ("marker_of_an_aborted",)
 
-
-@pytest.mark.parametrize("sink", [sink if sink in BROKEN_IN_SHORT else long(sink) for sink in BROKEN])
+@pytest.mark.long
+@pytest.mark.parametrize("sink", BROKEN)
 def test_a_flaw_of_a_technique_shows_the_anomalies_that_its_file_says(trial: Run, sink: str) -> None:
     result = trial(sink, plan_of(sink, BROKEN[sink]))
     assert result.verdict.outcome == "fail", described(result)

@@ -150,7 +150,14 @@ BROKEN = {
 """The fault under which each broken sink breaks, and what stands on the line that it names."""
 
 
-OF_A_KIND = ("tidies_up", "postgres_insert", "ledger_before_rows", "commit_in_task", "commit_without_decision")
+OF_A_KIND = (
+    "tidies_up",
+    "postgres_insert",
+    "ledger_not_atomic",
+    "ledger_before_rows",
+    "commit_in_task",
+    "commit_without_decision",
+)
 """Those whose way of going wrong another one shows as well."""
 
 

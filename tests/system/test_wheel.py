@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,73 +17,69 @@ FOLDERS = ("harness", "faults", "assertions", "jobs")
 NOT_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "docs", "bench")
 
 
-@dataclass(frozen=True)
-class Installed:
-    """A wheel, and the interpreter of a fresh environment that it is installed in."""
-
-    wheel: Path
-    python: Path
-
-    @property
-    def command(self) -> Path:
-        return self.python.with_name("onceproof")
-
-
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    uv = Path(sys.executable).with_name("uv")
-    if not uv.exists():
-        pytest.skip(f"{uv} is missing: `make setup` installs it")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scratch = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT, scratch / "source", ignore=NOT_SOURCE)
-    run(uv, "build", "--quiet", "--wheel", "--out-dir", scratch, scratch / "source")
-    (wheel,) = scratch.glob("*.whl")
-    pins = scratch / "pins.txt"
-    run(uv, "export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", "--output-file", pins, cwd=ROOT)
-    run(uv, "venv", "--quiet", "--python", sys.executable, scratch / "venv")
-    python = scratch / "venv" / "bin" / "python"
-    run(uv, "pip", "install", "--quiet", "--python", python, "--constraints", pins, wheel, "pytest")
-    yield Installed(wheel, python)
-    shutil.rmtree(scratch)
+    run(uv(), "build", "--quiet", "--wheel", "--out-dir", scratch, scratch / "source")
+    (built,) = scratch.glob("*.whl")
+    return built
+
+
+@pytest.fixture
+def user(wheel: Path, tmp_path: Path) -> Iterator[Path]:
+    """The directory of the commands of a fresh environment that the wheel is installed in."""
+    pins, environment = tmp_path / "pins.txt", tmp_path / "venv"
+    run(uv(), "export", "--quiet", "--frozen", "--no-emit-project", "--no-hashes", "--output-file", pins, cwd=ROOT)
+    run(uv(), "venv", "--quiet", "--python", sys.executable, environment)
+    commands = environment / "bin"
+    run(uv(), "pip", "install", "--quiet", "--python", commands / "python", "--constraints", pins, wheel, "pytest")
+    yield commands
+    shutil.rmtree(environment)
 
 
 @pytest.fixture
 def users_project(tmp_path: Path) -> Path:
     """A project with packages and modules that have the names of our folders."""
+    project = tmp_path / "project"
     for name in FOLDERS:
-        package = tmp_path / name
-        package.mkdir()
+        package = project / name
+        package.mkdir(parents=True)
         (package / "__init__.py").write_text(f'OWNER = "the user\'s {name}"\n')
-    (tmp_path / "conftest.py").write_text("import faults, harness\n")
-    (tmp_path / "test_mine.py").write_text(
+    (project / "conftest.py").write_text("import faults, harness\n")
+    (project / "test_mine.py").write_text(
         "import assertions, faults, harness, jobs\n\n"
         "def test_each_name_is_the_users():\n"
         "    for module in (assertions, faults, harness, jobs):\n"
         '        assert module.OWNER == f"the user\'s {module.__name__}"\n'
     )
-    return tmp_path
+    return project
 
 
-def test_the_wheel_has_every_file_under_one_top_level_name(installed: Installed) -> None:
-    with zipfile.ZipFile(installed.wheel) as archive:
+def test_the_wheel_has_every_file_under_one_top_level_name(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {name.split("/")[0].split("-")[0] for name in names} == {"onceproof"}
     assert source_files() - names == set()
     assert {"onceproof/image/docker-compose.yml", "onceproof/image/role.py"} <= names
 
 
-def test_a_user_runs_pytest_with_the_plugin_next_to_packages_of_the_same_names(
-    installed: Installed, users_project: Path
+def test_a_user_runs_the_command_and_the_plugin_next_to_packages_of_the_same_names(
+    user: Path, users_project: Path
 ) -> None:
-    answer = run(installed.python, "-m", "pytest", "-q", cwd=users_project)
+    answer = run(user / "python", "-m", "pytest", "-q", cwd=users_project)
     assert "1 passed" in answer
-    assert "@pytest.mark.onceproof" in run(installed.python, "-m", "pytest", "--markers", cwd=users_project)
+    assert "@pytest.mark.onceproof" in run(user / "python", "-m", "pytest", "--markers", cwd=users_project)
+    assert "certify" in run(user / "onceproof", "--help", cwd=users_project)
+    assert "kafka_append" in run(user / "onceproof", "sinks", cwd=users_project)
+    assert "query.start" in run(user / "onceproof", "phases", "--json", cwd=users_project)
 
 
-def test_the_command_works_there_and_knows_the_reference_sinks(installed: Installed, users_project: Path) -> None:
-    assert "certify" in run(installed.command, "--help", cwd=users_project)
-    assert "kafka_append" in run(installed.command, "sinks", cwd=users_project)
-    assert "query.start" in run(installed.command, "phases", "--json", cwd=users_project)
+def uv() -> Path:
+    found = Path(sys.executable).with_name("uv")
+    if not found.exists():
+        pytest.skip(f"{found} is missing: `make setup` installs it")
+    return found
 
 
 def source_files() -> set[str]:
