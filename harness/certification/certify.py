@@ -41,9 +41,11 @@ from .retries import Retried, noting_retries, retries
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .shared_ids import note_of, of_no_query, shared
+from .some_batches import in_some_batches
 from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
 from .strikes.larger import BATCH, LARGE, WITHOUT_A_FAULT, has_larger, tried_without_a_fault
+from .strikes.longer import LONG_RUN
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, judged_replay, read_journal, traced
 from .unswept import unswept
@@ -146,11 +148,21 @@ class _Sweeping:
             crashes: list[Crash] = []
             retried: Retried = {}
             struck = noting_retries(noting_crashes(_struck(self.state), crashes), retried)
-            more = (*recoveries(question, struck), *later_starts(question, crashes), *retries(retried))
+            more = (
+                *recoveries(question, struck),
+                *later_starts(question, crashes),
+                *retries(retried),
+                *in_some_batches(question, self._journal_of(LONG_RUN)),
+            )
             space, asked = self.state.space.with_more(more), self.state.asked.with_more(more)
             self.state = replace(self.state, space=space, asked=asked, whole=True)
             if more:
                 self._run(more, self._lanes)
+
+    def _journal_of(self, point: SweepPoint) -> Sequence[Event]:
+        """That of its trial; empty if there was none."""
+        result = self.state.store.get(point.text)
+        return read_journal(result.place(self.state.directory)) if result and not result.without_trial else ()
 
     @staticmethod
     def _side_by_side(state: _SweepState) -> int:

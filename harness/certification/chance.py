@@ -3,8 +3,8 @@ batch by chance.
 
 Where the two traces differ in how often a batch has such a point, it says nothing that no try reached it: it is left
 out, and named. So it is where a try, in which no fault has struck before, committed the batch with fewer of them than
-the reference: a sink that flushes by age does so more often where each of its lines is reported. What is in the traces
-and the tries equally often must be reached.
+the reference: a sink that flushes by age does so more often where each of its lines is reported. And so it is with what
+only a run of twelve batches has shown. What is in the traces and the tries equally often must be reached.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .kinds import FAMILIES
 from .points import Gap, Space, SweepPoint
 from .requests import LOOKUPS
 from .results import PointResult, Store
+from .some_batches import comes_in_some_batches
 from .trace import Event, reports, runs_of
 
 PHASES = ("line", LOOKUPS.phase, *(family.phase for family in FAMILIES))
@@ -66,7 +67,9 @@ def left_to_chance(space: Space, store: Store, traces: Traces, journal: JournalO
 
     def by_chance(point: SweepPoint) -> bool:
         result = store.get(point.text)
-        return _was_missed(result) and (traces.differ(point) or traces.has_more(point, journal(result)))
+        if not _was_missed(result):
+            return False
+        return comes_in_some_batches(point) or traces.differ(point) or traces.has_more(point, journal(result))
 
     left_out = [point for point in space.points if by_chance(point)]
     kept = tuple(point for point in space.points if point not in left_out)

@@ -19,6 +19,7 @@ from .packing import Pack
 from .points import SweepPoint
 from .recoveries import shows_a_recovery
 from .results import SEVERAL, Judged, PointResult, Store, judged
+from .strikes.longer import LONG_RUN
 from .trace import Step
 
 TRIES = 5
@@ -145,8 +146,13 @@ class Engine:
         self._keep(work, _result(point, outcome, reached, landed, attempt, pack))
 
     def _trial(self, pack: Pack) -> TrialResult:
-        plan, every_line = format_plan(pack.plan), any(map(shows_a_recovery, pack.points))
-        asked = replace(self._request, plan=plan, every_line=every_line, directory=self._next_directory())
+        asked = replace(
+            self._request,
+            plan=format_plan(pack.plan),
+            trace=pack.points == (LONG_RUN,),
+            every_line=any(map(shows_a_recovery, pack.points)),
+            directory=self._next_directory(),
+        )
         return self._session.trial(asked)
 
     def _next_directory(self) -> Path:

@@ -138,6 +138,14 @@ def line_point(
     return SweepPoint(line, format_action(action), role, batch, Plan(faults), ", ".join(details), alone=batch is None)
 
 
+def end_of_batch(role: str, batch: int, before: Fault | None = None, detail: str = "") -> SweepPoint:
+    """The driver's death where the hand-over of a batch ends."""
+    here = Step("sink.write", "after")
+    end = Fault(selector(here, batch), (KILL,))
+    plan = Plan((*([before] if before else []), end))
+    return SweepPoint(here, format_action(KILL), role, batch, plan, detail)
+
+
 def _ordinal(nth: int, count: int) -> str:
     """Which of ``count`` executions: first, last or a number."""
     return "first execution" if nth == 1 else "last execution" if nth == count else f"execution {nth}"
@@ -193,13 +201,27 @@ def _errors_anew(question: Question, role: str, batch: int, crash: Fault) -> Ite
     if len(runs) < 2:
         return
     killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
-    passed = Counter(map(line_of, killed))
-    for line, callers in callers_by_line(replayed).items():
-        if question.code.calls(line):
-            for error, nth in caught(line, callers, question.code.errors).items():
+    for line, nth, count, action in errors_anew(question.code, killed, replayed):
+        yield line_point(line, nth, count, action, role, batch, crash)
+
+
+def errors_anew(code: Code, before: Sequence[Event], after: Sequence[Event]) -> Iterator[tuple[Line, int, int, Action]]:
+    """Each exception that is caught where a line of ``after`` calls something: the line, the first execution at which
+    it is caught, and how many there are; counters go on over restarts."""
+    passed = Counter(map(line_of, before))
+    for line, callers in callers_by_line(after).items():
+        if code.calls(line):
+            for error, nth in caught(line, callers, code.errors).items():
                 action = Action("fail", None, {"error": error})
-                nth, count = passed[line] + nth, passed[line] + len(callers)
-                yield line_point(line, nth, count, action, role, batch, crash)
+                yield line, passed[line] + nth, passed[line] + len(callers), action
+
+
+def known_ways(question: Question) -> set[Way]:
+    """Those of both traces, each run of each batch for itself."""
+    found: set[Way] = set()
+    for batch in question.roles.values():
+        found |= {*ways_to(executions(question.trace, batch)), *ways_to(executions(question.replay, batch))}
+    return found
 
 
 def new_ways(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> Iterator[tuple[Way, int, int]]:

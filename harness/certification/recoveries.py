@@ -1,9 +1,13 @@
-"""Second crashes in the recovery from a batch that is half written.
+"""Second faults in the recovery from a batch that is half written.
 
 Which code runs after a fault at a line shows only in the trial that strikes there: its journal has every line that was
-executed. What neither the reference nor the traced replay ran becomes a plan of two faults. Several crashes lead to the
-same code: those with the least and with the most done before them stand for all. What is left behind by a crash may
-depend on how tasks took turns, so that one of the two may not come as far again: then the other stands for it.
+executed. What neither the reference nor the traced replay ran becomes a plan of two faults: the driver dies there once
+more. So becomes each error that is caught where the recovery calls something, unless the replay of a whole batch has
+it: whether something is left over has another answer in a half-written batch.
+
+Several crashes lead to the same code: those with the least and with the most done before them stand for all. What is
+left behind by a crash may depend on how tasks took turns, so that one of the two may not come as far again: then the
+other stands for it.
 """
 
 from __future__ import annotations
@@ -12,10 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from ...faults import Fault, Plan, Point, format_action, format_fault
-from .lines import line_point, new_ways
+from ...faults import Action, Fault, format_action, format_fault
+from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
 from .points import FAIL, KILL, Question, SweepPoint
-from .trace import Event, Line, Step, Way, around, executions, ways_to
+from .trace import Event, Line, Way, around, executions, runs_of
 
 DETAIL = "after a fault at {step}"
 
@@ -29,45 +33,58 @@ def shows_a_recovery(point: SweepPoint) -> bool:
 
 @dataclass(frozen=True)
 class _Second:
-    """Where a second fault may strike: the nth of ``count`` executions of the line to which a way leads, after the
-    fault of ``point``, before which ``done`` lines were executed in the batch."""
+    """``action`` at the nth of ``count`` executions of the line to which a way leads, after the fault of ``point``,
+    before which ``done`` lines were executed in the batch."""
 
     point: SweepPoint
     way: Way
     nth: int
     count: int
     done: int
+    action: Action = KILL
+
+    @property
+    def leads_to(self) -> str:
+        """What it has in common with those for which it may stand."""
+        first = "a kill" if _kills(self.point) else "an error"
+        ends = " to ".join(str(line or "the end") for line in self.way)
+        return f"{ends} after {first}: {format_action(self.action)}"
 
 
 def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
-    """The points that the journals of struck ones show: at each line to which a new way leads after a driver's death,
-    and at each new line after an error."""
-    known = _known(question)
-    lines = {line for _, line in known}
-    found: dict[tuple[bool, Way], list[_Second]] = {}
+    """The points that the journals of struck ones show: after a driver's death at each line to which a new way leads,
+    and where an error is caught; after an error at each new line."""
+    ways, errors = known_ways(question), _errors_of_replays(question)
+    lines = {line for _, line in ways}
+    found: dict[str, list[_Second]] = {}
     for point, journal in struck:
-        killed = point.plan.faults[0].actions == (KILL,)
-        for second in _seconds(point, journal, known):
-            way = second.way if killed else (None, second.way[1])
-            if killed or way[1] not in lines:
-                found.setdefault((killed, way), []).append(second)
-    for seconds in found.values():
+        before, after = _around(point.plan.faults[0], journal, point.batch)
+        seconds = [_Second(point, way, nth, count, len(before)) for way, nth, count in new_ways(before, after, ways)]
+        if _kills(point):
+            for line, nth, count, action in errors_anew(question.code, before, after):
+                if (line, action) not in errors:
+                    seconds.append(_Second(point, (None, line), nth, count, len(before), action))
+        else:
+            seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines]
+        for second in seconds:
+            found.setdefault(second.leads_to, []).append(second)
+    for leads_to, seconds in found.items():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
         for second in [least] if least == most else [least, most]:
-            yield replace(_planned(second), way=f"{_ways_end(second)} after {'a kill' if killed else 'an error'}")
+            yield replace(_planned(second), way=leads_to)
 
 
-def _seconds(point: SweepPoint, journal: Sequence[Event], known: set[Way]) -> Iterator[_Second]:
-    before, after = _around(point.plan.faults[0], journal, point.batch)
-    for way, nth, count in new_ways(before, after, known):
-        yield _Second(point, way, nth, count, len(before))
+def _kills(point: SweepPoint) -> bool:
+    return point.plan.faults[0].actions == (KILL,)
 
 
-def _known(question: Question) -> set[Way]:
-    """The ways of both traces, each run of each batch for itself."""
-    found: set[Way] = set()
+def _errors_of_replays(question: Question) -> list[tuple[Line, Action]]:
+    """Those that are struck in the replay of a whole batch."""
+    found: list[tuple[Line, Action]] = []
     for batch in question.roles.values():
-        found |= {*ways_to(executions(question.trace, batch)), *ways_to(executions(question.replay, batch))}
+        if len(runs := runs_of(question.replay, batch)) > 1:
+            killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
+            found += [(line, action) for line, _, _, action in errors_anew(question.code, killed, replayed)]
     return found
 
 
@@ -78,18 +95,11 @@ def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[
     return executions(before, batch), executions(after, batch)
 
 
-def _ways_end(second: _Second) -> str:
-    """The way, by its two lines."""
-    return " to ".join(str(line or "the end") for line in second.way)
-
-
 def _planned(second: _Second) -> SweepPoint:
     point, line = second.point, second.way[1]
     (first,) = point.plan.faults
     detail = DETAIL.format(step=point.step)
     assert point.batch is not None
     if line is not None:
-        return line_point(line, second.nth, second.count, KILL, point.role, point.batch, first, detail)
-    end = Fault(Point("sink.write", "after", {"batch": point.batch}), (KILL,))
-    plan = Plan((first, end))
-    return SweepPoint(Step("sink.write", "after"), format_action(KILL), point.role, point.batch, plan, detail)
+        return line_point(line, second.nth, second.count, second.action, point.role, point.batch, first, detail)
+    return end_of_batch(point.role, point.batch, first, detail)

@@ -36,6 +36,8 @@ FOUND = {
     "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
     "archives_after_ten_batches": ("request:after", "duplicated"),
+    "archives_every_tenth_batch": ("without a fault", "duplicated"),
+    "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
     "audits_at_best": ("request:before", "lost"),
     "overwrites_in_place": ("file:before", "lost"),
     "replaces_its_manifest": ("line *:{draft.replace(}", "lost"),
@@ -87,7 +89,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
 
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
-    "archives_after_ten_batches",
+    "archives_after_ten_batches", "archives_every_tenth_batch",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 

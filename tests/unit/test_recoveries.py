@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from onceproof.faults import Plan, parse
 from onceproof.harness.certification.certify import but_for_those_that_others_stand_for
-from onceproof.harness.certification.points import Question, Space, SweepPoint
+from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.recoveries import recoveries, shows_a_recovery
 from onceproof.harness.certification.results import Store
 from onceproof.harness.certification.trace import Line, Step
@@ -50,6 +50,22 @@ def test_the_recovery_from_a_half_written_batch_is_struck_at_each_line_to_which_
 def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends() -> None:
     journal = [line(5), line(7), line(7), reached(KILL), line(5, "local:2"), line(7, "local:2")]
     assert found(question(5, 7, 7, 8), (KILL, journal)) == [f"{KILL}; sink.write:after[batch=1] -> kill(driver)"]
+
+
+def test_an_error_that_is_caught_is_struck_where_the_replay_of_a_whole_batch_does_not_call_the_line() -> None:
+    """5 asks for the batch, 3 cleans, 4 asks whether something is left; all catch Full."""
+    full = Code(
+        calls=lambda at: at.line in (3, 4, 5), errors=lambda lines: ["Full"] if lines[0].line in (3, 4, 5) else []
+    )
+    trace = [line(number) for number in (5, 4, 7, 7, 8)]
+    replay = [*trace, *(line(5, "local:2", run="2"),)]
+    asked = Question(trace=trace, replay=replay, roles={"middle": 1}, refusal=lambda plan: None, code=full)
+    again = [line(number, "local:2", run="2") for number in (5, 4, 3, 7, 7, 8)]
+    journal = [line(5), line(4), line(7), line(7), reached(KILL), *again]
+    assert [text for text in found(asked, (KILL, journal)) if "fail" in text] == [
+        f"{KILL}; line[s.py:4][batch=1]#2 -> fail(error=Full)",
+        f"{KILL}; line[s.py:3][batch=1]#1 -> fail(error=Full)",
+    ]
 
 
 def test_of_several_crashes_that_lead_to_the_same_code_the_first_and_the_last_stand_for_all() -> None:

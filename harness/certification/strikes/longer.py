@@ -26,6 +26,9 @@ BEHIND_TEN = (10, 11)
 LONGEST = 60.0
 """Seconds: what a driver may take for its start and eleven batches."""
 
+LONG_RUN = SweepPoint(Step("without a fault"), f"{BATCHES} batches", LATE, BATCHES - 1, Plan((), SETTINGS), alone=True)
+"""Its trial is traced: what comes in some batches only shows there."""
+
 EDGES: tuple[Literal["before"], Literal["after"]] = ("before", "after")
 
 
@@ -37,6 +40,7 @@ def longer(question: Question) -> Iterator[SweepPoint]:
     here = Step("batch.commit", "before")
     if not any(here in executed(question.trace, batch).steps for batch in question.roles.values()):
         return
+    yield LONG_RUN
     for batch in STRUCK:
         yield _point(here, crash_in(batch), batch)
     yield _long_ago()
