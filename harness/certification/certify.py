@@ -148,21 +148,19 @@ class _Sweeping:
             crashes: list[Crash] = []
             retried: Retried = {}
             struck = noting_retries(noting_crashes(_struck(self.state), crashes), retried)
-            more = (
-                *recoveries(question, struck),
-                *later_starts(question, crashes),
-                *retries(retried),
-                *in_some_batches(question, self._journal_of(LONG_RUN)),
-            )
-            space, asked = self.state.space.with_more(more), self.state.asked.with_more(more)
+            found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(retried)]
+            once = EMPTY.with_more(in_some_batches(question, self._long_run()))
+            space = self.state.space.with_more([*found, *once.points, *once.impossible])
+            once = chosen(once, self.state.wanted.points)
+            asked = self.state.asked.with_more([*found, *once.points, *once.impossible])
             self.state = replace(self.state, space=space, asked=asked, whole=True)
-            if more:
+            if more := [point for point in asked.points if self.state.store.get(point.text) is None]:
                 self._run(more, self._lanes)
 
-    def _journal_of(self, point: SweepPoint) -> Sequence[Event]:
-        """That of its trial; empty if there was none."""
-        result = self.state.store.get(point.text)
-        return read_journal(result.place(self.state.directory)) if result and not result.without_trial else ()
+    def _long_run(self) -> Sequence[Event]:
+        """Its journal; nothing is struck in one that goes wrong by itself."""
+        result = self.state.store.get(LONG_RUN.text)
+        return read_journal(result.place(self.state.directory)) if result and result.verdict == "pass" else ()
 
     @staticmethod
     def _side_by_side(state: _SweepState) -> int:

@@ -3,8 +3,9 @@ batch by chance.
 
 Where the two traces differ in how often a batch has such a point, it says nothing that no try reached it: it is left
 out, and named. So it is where a try, in which no fault has struck before, committed the batch with fewer of them than
-the reference: a sink that flushes by age does so more often where each of its lines is reported. And so it is with what
-only a run of twelve batches has shown. What is in the traces and the tries equally often must be reached.
+the reference: a sink that flushes by age does so more often where each of its lines is reported. And so it is where a
+try committed a batch without what one run alone has shown. What is in the traces and the tries equally often must be
+reached.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from .kinds import FAMILIES
 from .points import Gap, Space, SweepPoint
 from .requests import LOOKUPS
 from .results import PointResult, Store
-from .some_batches import comes_in_some_batches
 from .trace import Event, reports, runs_of
 
 PHASES = ("line", LOOKUPS.phase, *(family.phase for family in FAMILIES))
@@ -46,8 +46,7 @@ class Traces:
         if point.batch is None or len(ats) != 1 or not isinstance(ats[0], Point) or ats[0].phase not in PHASES:
             return False
         seen = reports(tried, point.batch)
-        ended = any((one["phase"], one.get("edge")) == ("batch.commit", "after") for one in seen)
-        return ended and 0 < _count(seen, ats[0]) < _count(reports(self.reference, point.batch), ats[0])
+        return _ended(point, tried) and 0 < _count(seen, ats[0]) < _count(reports(self.reference, point.batch), ats[0])
 
     def _count_apart(self, at: Point) -> bool:
         anywhere = replace(at, where={name: value for name, value in at.where.items() if name != "batch"})
@@ -69,11 +68,18 @@ def left_to_chance(space: Space, store: Store, traces: Traces, journal: JournalO
         result = store.get(point.text)
         if not _was_missed(result):
             return False
-        return comes_in_some_batches(point) or traces.differ(point) or traces.has_more(point, journal(result))
+        tried = journal(result)
+        return traces.differ(point) or traces.has_more(point, tried) or (point.seen_once and _ended(point, tried))
 
     left_out = [point for point in space.points if by_chance(point)]
     kept = tuple(point for point in space.points if point not in left_out)
     return replace(space, points=kept, by_chance=tuple(map(_gap, left_out)))
+
+
+def _ended(point: SweepPoint, tried: Sequence[Event]) -> bool:
+    """Whether a try has committed the point's batch."""
+    seen = [] if point.batch is None else reports(tried, point.batch)
+    return any((one["phase"], one.get("edge")) == ("batch.commit", "after") for one in seen)
 
 
 def _gap(point: SweepPoint) -> Gap:

@@ -26,6 +26,9 @@ TRIES = 5
 """A point that a trial did not reach is tried again this often in all: a thread that beats a heart runs a line, or asks
 for something, in some batches only, and some of it depends on how tasks took turns."""
 
+TRIES_OF_ONE_OF_SEVERAL = 2
+"""The same where another point may stand for it: it may wait for what cannot come."""
+
 BROKEN = 3
 """So many trials in a row without an environment to run in end a sweep: the rest would fare no better."""
 
@@ -126,7 +129,7 @@ class Engine:
 
     def _alone(self, work: _Work, pack: Pack) -> None:
         (point,) = pack.points
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, (TRIES_OF_ONE_OF_SEVERAL if point.way else TRIES) + 1):
             try:
                 result = self._trial(pack)
             except Exception as error:

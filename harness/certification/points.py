@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -45,7 +45,7 @@ class SweepPoint:
     for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
     trials share, so that nothing else may run at the same time. ``required``: the sink asks for what this tries: where
     it cannot be tried, nothing has passed. ``way``: what it leads to, of points that may stand for each other; empty
-    for others.
+    for others. ``seen_once``: one run alone has shown it, so that it may have come there by chance.
     """
 
     at: Step | Line
@@ -58,6 +58,7 @@ class SweepPoint:
     exclusive: bool = False
     required: bool = False
     way: str = ""
+    seen_once: bool = False
 
     @property
     def step(self) -> str:
@@ -105,8 +106,16 @@ class Space:
         """Whether nothing is missing that a certificate needs to pass."""
         return not (self.unreached or self.untried)
 
-    def with_more(self, points: tuple[SweepPoint, ...]) -> Space:
-        return replace(self, points=self.points + points)
+    def with_more(self, found: Iterable[SweepPoint | Gap]) -> Space:
+        """With further points, each plan once; a gap is not possible."""
+        known = {point.text: point for point in self.points}
+        gaps = list(self.impossible)
+        for one in found:
+            if isinstance(one, SweepPoint):
+                known.setdefault(one.text, one)
+            elif one not in gaps:
+                gaps.append(one)
+        return replace(self, points=tuple(known.values()), impossible=tuple(gaps))
 
 
 EMPTY = Space(())

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...faults import SERVERS, phases_of, required_steps
+from ...faults import SERVERS, Plan, phases_of, required_steps
 from ...faults.acts import acts_at
 from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
 from ..environment_options import EnvironmentOptions
+from ..errors import UsageError
 from ..jobs import find_job, reference_jobs, shape_with
-from ..request import Request, refusal
+from ..request import Request, as_set, refusal
 from ..session import Session
 from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
@@ -59,7 +60,7 @@ def question_of(
     return Question(
         trace=trace.journal,
         roles=roles,
-        refusal=lambda plan: refusal(plan, shape, options),
+        refusal=lambda plan: refusal(plan, shape, options) or _too_large(request, plan),
         replay=replay,
         profile=wanted.profile,
         phases=frozenset(phase.name for phase, _ in phases_of(shape)),
@@ -77,6 +78,15 @@ def question_of(
         reference_job=job.path in reference_jobs(),
         servers=[server for server in SERVERS if server in _services(shape.services, trace.journal)],
     )
+
+
+def _too_large(request: Request, plan: Plan) -> str | None:
+    """Why the input that the plan asks for is not made."""
+    try:
+        as_set(request, plan)
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 def _services(named: Collection[str] | None, trace: Sequence[Event]) -> Collection[str]:

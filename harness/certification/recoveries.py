@@ -2,8 +2,8 @@
 
 Which code runs after a fault at a line shows only in the trial that strikes there: its journal has every line that was
 executed. What neither the reference nor the traced replay ran becomes a plan of two faults: the driver dies there once
-more. So becomes each error that is caught where the recovery calls something, unless the replay of a whole batch has
-it: whether something is left over has another answer in a half-written batch.
+more. So does each error that is caught where the recovery calls something, also where the replay of a whole batch does
+the same: the question whether something is left over has another answer in a half-written batch.
 
 Several crashes lead to the same code: those with the least and with the most done before them stand for all. What is
 left behind by a crash may depend on how tasks took turns, so that one of the two may not come as far again: then the
@@ -19,14 +19,14 @@ from operator import attrgetter
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
 from .points import FAIL, KILL, Question, SweepPoint
-from .trace import Event, Line, Way, around, executions, runs_of
+from .trace import Event, Line, Way, around, executions
 
 DETAIL = "after a fault at {step}"
 
 
 def shows_a_recovery(point: SweepPoint) -> bool:
     """Whether the trial of this point is to report every line: what comes after its fault may run nowhere else."""
-    if not isinstance(point.at, Line) or point.batch is None or len(point.plan.faults) > 1:
+    if not isinstance(point.at, Line) or point.batch is None or point.seen_once or len(point.plan.faults) > 1:
         return False
     return point.plan.faults[0].actions[0].name in (KILL.name, FAIL.name)
 
@@ -44,26 +44,23 @@ class _Second:
     action: Action = KILL
 
     @property
-    def leads_to(self) -> str:
+    def leads_to(self) -> tuple[object, ...]:
         """What it has in common with those for which it may stand."""
-        first = "a kill" if _kills(self.point) else "an error"
-        ends = " to ".join(str(line or "the end") for line in self.way)
-        return f"{ends} after {first}: {format_action(self.action)}"
+        return _kills(self.point), *self.way, format_action(self.action)
 
 
 def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
     """The points that the journals of struck ones show: after a driver's death at each line to which a new way leads,
     and where an error is caught; after an error at each new line."""
-    ways, errors = known_ways(question), _errors_of_replays(question)
+    ways = known_ways(question)
     lines = {line for _, line in ways}
-    found: dict[str, list[_Second]] = {}
+    found: dict[tuple[object, ...], list[_Second]] = {}
     for point, journal in struck:
         before, after = _around(point.plan.faults[0], journal, point.batch)
         seconds = [_Second(point, way, nth, count, len(before)) for way, nth, count in new_ways(before, after, ways)]
         if _kills(point):
             for line, nth, count, action in errors_anew(question.code, before, after):
-                if (line, action) not in errors:
-                    seconds.append(_Second(point, (None, line), nth, count, len(before), action))
+                seconds.append(_Second(point, (None, line), nth, count, len(before), action))
         else:
             seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines]
         for second in seconds:
@@ -71,27 +68,22 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
     for leads_to, seconds in found.items():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
         for second in [least] if least == most else [least, most]:
-            yield replace(_planned(second), way=leads_to)
+            yield replace(_planned(second), way=" ".join(map(str, leads_to)))
 
 
 def _kills(point: SweepPoint) -> bool:
     return point.plan.faults[0].actions == (KILL,)
 
 
-def _errors_of_replays(question: Question) -> list[tuple[Line, Action]]:
-    """Those that are struck in the replay of a whole batch."""
-    found: list[tuple[Line, Action]] = []
-    for batch in question.roles.values():
-        if len(runs := runs_of(question.replay, batch)) > 1:
-            killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
-            found += [(line, action) for line, _, _, action in errors_anew(question.code, killed, replayed)]
-    return found
-
-
 def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[list[Event], list[Event]]:
-    """The lines that were executed in the batch up to the fault, and after it."""
+    """The lines that were executed in the batch up to the fault, and after it: other tasks of a driver that dies may
+    get further for a moment."""
     assert batch is not None  # a line is executed in one
     before, after = around(format_fault(first), journal)
+    if first.actions == (KILL,) and after:
+        run = after[0]["point"].get("run")
+        dying = [event for event in after if event.get("run") == run]
+        before, after = [*before, *dying], [event for event in after if event.get("run") != run]
     return executions(before, batch), executions(after, batch)
 
 

@@ -31,8 +31,9 @@ BEYOND = (
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
     "a checkpoint that is lost, older than the target, or copied (--points plans)",
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",
-    "what is done in some batches only, where none of the first twelve is one of them, and what only those of them do "
-    "that the workload itself has not, but for a driver's death there and errors that are caught",
+    "what is done beyond the first twelve batches only; of what is done in some of these, and in none of the "
+    "workload's, all but a driver's death and errors in the sink's own lines",
+    "after a crash in mid-batch: a request that is lost, a change of a file that fails, an error that nothing catches",
     "the death of a driver that was taken for dead, but for that behind its first change",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",

@@ -19,6 +19,7 @@ from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, unreached
 from .strikes import strikes
 from .strikes.known import KNOWN
+from .strikes.longer import LONG_RUN
 from .trace import Line, Step
 
 PLANS = "plans"
@@ -91,7 +92,8 @@ def chosen(space: Space, wanted: str) -> Space:
 
 def check_points(wanted: str) -> None:
     """Raises UsageError for a name that no sink's step has."""
-    places = [Step(phase.name, edge) for phase in PHASES for edge in phase.edges] + [Step(ONE_TASK_ENDED), Step("line")]
+    places = [Step(phase.name, edge) for phase in PHASES for edge in phase.edges]
+    places += [Step(ONE_TASK_ENDED), Step("line"), Step(LONG_RUN.step)]
     names = _names(wanted)
     if not names or not all(
         name in KINDS or name.startswith("line ") or any(_selected(place, [name]) for place in places) for name in names
@@ -134,6 +136,8 @@ def _selected(place: Step | Line, names: Iterable[str]) -> bool:
     kinds = {"all", "lines" if isinstance(place, Line) else "phases", *(["effects"] if _of_effect(place) else [])}
     if isinstance(place, Step) and place.phase.startswith(KNOWN):
         kinds = {PLANS}
+    if place == LONG_RUN.at:
+        kinds = {"all", "lines", "effects"}
     patterns = [_name(place), place.phase if isinstance(place, Step) else f"line {place.file}"]
     return any(name in kinds or any(fnmatchcase(pattern, name) for pattern in patterns) for name in names)
 

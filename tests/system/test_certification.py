@@ -36,7 +36,7 @@ FOUND = {
     "locks_nothing_at_first": ("line *:{cursor.executemany(insert(target), rows)}", "duplicated"),
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
     "archives_after_ten_batches": ("request:after", "duplicated"),
-    "archives_every_tenth_batch": ("without a fault", "duplicated"),
+    "archives_every_tenth_batch": ('without a fault,line *:{cursor.execute("TRUNCATE events")}', "duplicated"),
     "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
     "audits_at_best": ("request:before", "lost"),
     "overwrites_in_place": ("file:before", "lost"),

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from onceproof.assertions import FaultReport, Guarantee, Outcome, Verdict
 from onceproof.faults import parse
-from onceproof.harness.certification.engine import TRIES, Engine
+from onceproof.harness.certification.engine import TRIES, TRIES_OF_ONE_OF_SEVERAL, Engine
 from onceproof.harness.certification.packing import Pack
 from onceproof.harness.certification.points import SweepPoint
 from onceproof.harness.certification.results import PointResult, Store
@@ -52,10 +52,10 @@ class Ends(Tries):
         raise self.error
 
 
-def tried(session: Tries, directory: Path) -> PointResult:
+def tried(session: Tries, directory: Path, way: str = "") -> PointResult:
     found: list[PointResult] = []
     engine = Engine(cast(Session, session), Request("s.py"), directory, Store(directory, {}), done=found.append)
-    point = SweepPoint(Line("s.py", 7), "kill(driver)", "middle", 1, parse(PLAN))
+    point = SweepPoint(Line("s.py", 7), "kill(driver)", "middle", 1, parse(PLAN), way=way)
     assert engine.run([Pack((point,))], 1)
     (result,) = found
     return result
@@ -70,6 +70,11 @@ def test_but_not_for_ever(tmp_path: Path) -> None:
     result = tried(session := Tries(nth=TRIES + 1), tmp_path)
     assert (result.verdict, result.reached, result.tries) == ("inconclusive", False, TRIES)
     assert len(session.requests) == TRIES
+
+
+def test_one_that_others_may_stand_for_is_tried_less_often(tmp_path: Path) -> None:
+    result = tried(Tries(nth=TRIES_OF_ONE_OF_SEVERAL + 1), tmp_path, way="a way")
+    assert (result.reached, result.tries) == (False, TRIES_OF_ONE_OF_SEVERAL)
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ FAIL = "line[s.py:7][batch=1]#2 -> fail"
 
 
 def line(number: int, process: str = "local:1", **more: Any) -> dict[str, Any]:
-    place = {"file": "s.py", "line": number, "process": process, "thread": "MainThread"}
-    return {"event": "point", "phase": "line", "role": "python-driver", "run": "1", "batch": 1, **place, **more}
+    place = {"file": "s.py", "line": number, "process": process, "thread": "MainThread", "run": process[-1]}
+    return {"event": "point", "phase": "line", "role": "python-driver", "batch": 1, **place, **more}
 
 
 def reached(text: str) -> dict[str, Any]:
-    return {"event": "fault.reached", "fault": 0, "text": text}
+    return {"event": "fault.reached", "fault": 0, "text": text, "point": {"run": "1"}}
 
 
 def point(text: str, role: str = "middle") -> SweepPoint:
@@ -52,19 +52,25 @@ def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends(
     assert found(question(5, 7, 7, 8), (KILL, journal)) == [f"{KILL}; sink.write:after[batch=1] -> kill(driver)"]
 
 
-def test_an_error_that_is_caught_is_struck_where_the_replay_of_a_whole_batch_does_not_call_the_line() -> None:
-    """5 asks for the batch, 3 cleans, 4 asks whether something is left; all catch Full."""
-    full = Code(
-        calls=lambda at: at.line in (3, 4, 5), errors=lambda lines: ["Full"] if lines[0].line in (3, 4, 5) else []
-    )
+def test_an_error_that_is_caught_is_struck_in_the_recovery() -> None:
+    """5 asks for the batch, 4 whether something is left, 3 cleans; 3 and 4 catch Full."""
+    full = Code(calls=lambda at: True, errors=lambda lines: ["Full"] if lines[0].line in (3, 4) else [])
     trace = [line(number) for number in (5, 4, 7, 7, 8)]
-    replay = [*trace, *(line(5, "local:2", run="2"),)]
-    asked = Question(trace=trace, replay=replay, roles={"middle": 1}, refusal=lambda plan: None, code=full)
-    again = [line(number, "local:2", run="2") for number in (5, 4, 3, 7, 7, 8)]
+    asked = Question(trace=trace, roles={"middle": 1}, refusal=lambda plan: None, code=full)
+    again = [line(number, "local:2") for number in (5, 4, 3, 7, 7, 8)]
     journal = [line(5), line(4), line(7), line(7), reached(KILL), *again]
     assert [text for text in found(asked, (KILL, journal)) if "fail" in text] == [
         f"{KILL}; line[s.py:4][batch=1]#2 -> fail(error=Full)",
         f"{KILL}; line[s.py:3][batch=1]#1 -> fail(error=Full)",
+    ]
+
+
+def test_what_a_dying_driver_still_does_is_not_its_recovery() -> None:
+    dying = [line(9, thread="another task"), line(3, thread="another task")]
+    journal = [line(5), line(7), line(7), reached(KILL), *dying, *(line(one, "local:2") for one in (5, 3, 7, 7, 8))]
+    assert found(question(5, 7, 7, 8), (KILL, journal)) == [
+        f"{KILL}; line[s.py:3][batch=1]#2 -> kill(driver)",
+        f"{KILL}; line[s.py:7][batch=1]#3 -> kill(driver)",
     ]
 
 
