@@ -89,6 +89,8 @@ BROKEN = {
     "moved_by_tasks": "sink.commit:before[batch=1] -> kill(driver)",
     "promotes_what_it_finds": "sink.commit:before[batch=1] -> kill(driver)",
     "manifest_ignored": ONE_TASK_ENDED,
+    "redoes_unfinished_batches": "request:after[service=postgres, kind=INSERT, batch=1]#1 -> kill(driver); "
+    "batch.commit:before[batch=1] -> kill(driver)",
 }
 """The fault under which each broken sink breaks."""
 

@@ -311,6 +311,36 @@ def test_a_batch_that_is_written_in_pieces_is_struck_three_times_in_the_middle_o
     assert pieces(1) == []
 
 
+def test_what_a_half_written_batch_leaves_is_met_at_its_end_and_behind_it() -> None:
+    def asked(*kinds: str) -> list[dict[str, Any]]:
+        return [
+            point("request", edge, batch=1, service="postgres", kind=kind, text=kind)
+            for kind in kinds
+            for edge in ("before", "after")
+        ]
+
+    def plans(*trace: dict[str, Any]) -> list[tuple[str, ...]]:
+        found = space([*trace], roles={"middle": 1}).points
+        return [tuple(one.text.split("; ")) for one in found if "then b" in one.detail]
+
+    *begin, end = batch_of(1)
+    first, last = (
+        f"request:{edge}[service=postgres, kind={kind}, batch=1]#1 -> kill(driver)"
+        for edge, kind in (("after", "INSERT"), ("before", "COMMIT"))
+    )
+    behind, ended = (
+        "batch.commit:before[batch=1] -> kill(driver)",
+        "task.run:after[batch=1, stage=1, partition=0]#1 -> ",
+    )
+    anywhere = [(first, last), (first, behind), (last, behind)]
+    failed = [(f"{ended}{action}", behind) for action in ("kill(driver)", "fail")]
+    assert plans(*begin, *asked("INSERT", "COMMIT"), end) == anywhere, "tasks change nothing"
+    assert plans(*begin[:2], *asked("INSERT", "COMMIT"), *begin[2:], end) == [*anywhere, *failed]
+    assert plans(*begin[:2], *asked("INSERT"), *begin[2:], *asked("COMMIT"), end) == [
+        *anywhere, *((one, second) for one, _ in failed for second in (last, behind))
+    ]  # fmt: skip
+
+
 def test_of_more_lines_those_that_changed_something_come_first() -> None:
     asked = point("request", "before", batch=1, service="postgres", kind="INSERT", text="INSERT")
     trace = [

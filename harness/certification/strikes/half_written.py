@@ -1,0 +1,87 @@
+"""A fault in a half-written batch, and the driver's death later in that batch: what an attempt has left must not be
+taken for what has become of the batch, nor for a part of it. Neither fault alone shows that: after the first one
+nothing is known of the batch, and before the second one nothing was left over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from ....faults import Fault, Plan, format_action
+from ..effects import Effect
+from ..kinds import FAMILIES, effects_of, last_effect
+from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
+from ..roles import MIDDLE
+from ..steps import shown
+from ..trace import Step, executed, reports
+from ._declaration import Strike
+
+BEHIND = "then behind the batch"
+AT_THE_END = "then before the last one"
+
+PHASES = [family.phase for family in FAMILIES]
+
+
+def half_written(question: Question) -> Iterator[SweepPoint]:
+    """In the middle batch, for its requests and its changes of files: behind the first one, and then before the last
+    one or behind the batch; before the last one, and then behind the batch."""
+    batch = question.middle
+    for changes in filter(None, (effects_of(question, family, batch) for family in FAMILIES)):
+        first, last = changes[0], changes[-1]
+        if first.answered:
+            here, fault = Step(first.phase, "after"), _dies_at(first, "after", batch)
+            if first is not last:
+                yield _before(question, last, here, first.shown, fault)
+            yield _behind(question, here, first.shown, fault)
+        yield _behind(question, Step(last.phase, "before"), last.shown, _dies_at(last, "before", batch))
+
+
+def left_by_a_task(question: Question) -> Iterator[SweepPoint]:
+    """Where the first task has ended, if tasks write: the driver dies, or the task fails and is tried again. Then the
+    driver dies before the last effect of the batch, if no task has that, or behind the batch."""
+    batch = question.middle
+    seen = executed(question.trace, batch)
+    step = Step("task.run", "after", seen.writing)
+    in_tasks = _in_tasks(question, batch, seen.writing)
+    if step not in seen.steps or not any(in_tasks):
+        return
+    here, at = shown(step, seen), of_one_task(selector(step, batch, 1), seen)
+    for first in (Fault(at, (action,)) for action in (KILL, FAIL)):
+        if (last := last_effect(question, batch)) and not in_tasks[-1]:
+            yield _before(question, last, here, "", first)
+        yield _behind(question, here, "", first)
+
+
+def _in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
+    """Of each request and change of a file of a batch whether a task of the stage ran then."""
+    running, found = 0, []
+    for event in reports(question.trace, batch):
+        if event["phase"] == "task.run" and event.get("stage") == stage:
+            running += 1 if event["edge"] == "before" else -1
+        elif event["phase"] in PHASES and event["edge"] == "before":
+            found.append(running > 0)
+    return found
+
+
+def _before(question: Question, last: Effect, here: Step, what: str, first: Fault) -> SweepPoint:
+    """A successor that goes on where the first driver has stopped may not come there."""
+    point = _point(question, here, [what, AT_THE_END, last.shown], first, _dies_at(last, "before", question.middle))
+    return replace(point, seen_once=True)
+
+
+def _behind(question: Question, here: Step, what: str, first: Fault) -> SweepPoint:
+    return _point(question, here, [what, BEHIND], first, crash_in(question.middle))
+
+
+def _dies_at(effect: Effect, edge: Literal["before", "after"], batch: int) -> Fault:
+    return Fault(effect.point(edge, batch), (KILL,))
+
+
+def _point(question: Question, here: Step, detail: Sequence[str], *faults: Fault) -> SweepPoint:
+    (action,) = faults[0].actions
+    details = ", ".join(filter(None, detail))
+    return SweepPoint(here, format_action(action), MIDDLE, question.middle, Plan(faults), details)
+
+
+STRIKE = Strike(36, (half_written, left_by_a_task))
