@@ -149,8 +149,11 @@ class _Sweeping:
             retried: Retried = {}
             struck = noting_retries(noting_crashes(_struck(self.state), crashes), retried)
             found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(retried)]
-            once = EMPTY.with_more(in_some_batches(question, self._long_run()))
+            long_run = self._long_run()
+            once = EMPTY.with_more(in_some_batches(question, long_run))
             space = self.state.space.with_more([*found, *once.points, *once.impossible])
+            if long_run:
+                select(space, self.state.wanted.points, whole=True)
             once = chosen(once, self.state.wanted.points)
             asked = self.state.asked.with_more([*found, *once.points, *once.impossible])
             self.state = replace(self.state, space=space, asked=asked, whole=True)

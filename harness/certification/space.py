@@ -63,19 +63,22 @@ def _by_turns(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     return [replace(point, alone=point.batch is None) for point in chosen]
 
 
-def select(space: Space, wanted: str) -> Space:
+def select(space: Space, wanted: str, *, whole: bool = False) -> Space:
     """Only those points that ``--points`` names: phases, effects, lines, all, plans, or patterns of steps, with commas.
 
-    Raises UsageError if a name selects nothing.
+    Raises UsageError if a name selects nothing; of a line only once the space is ``whole``, where the run of twelve
+    batches is asked for: it may be the first to come there.
 
     >>> select(Space(()), "all").points
     ()
     """
+    found = chosen(space, wanted)
+    later = not whole and LONG_RUN in found.points
     for name in _names(wanted):
-        if name not in KINDS and not _known(name, space):
+        if name not in KINDS and not _known(name, space) and not (later and _names_a_line(name)):
             steps = dict.fromkeys(_name(point.at) for point in space.points)
             raise UsageError(f"--points {name!r} selects nothing: the steps of this sink are {', '.join(steps)}")
-    return chosen(space, wanted)
+    return found
 
 
 def chosen(space: Space, wanted: str) -> Space:
@@ -96,7 +99,7 @@ def check_points(wanted: str) -> None:
     places += [Step(ONE_TASK_ENDED), Step("line"), Step(LONG_RUN.step)]
     names = _names(wanted)
     if not names or not all(
-        name in KINDS or name.startswith("line ") or any(_selected(place, [name]) for place in places) for name in names
+        name in KINDS or _names_a_line(name) or any(_selected(place, [name]) for place in places) for name in names
     ):
         known = ", ".join(phase.name for phase in PHASES)
         raise UsageError(
@@ -118,6 +121,10 @@ def names_plans(wanted: str) -> bool:
 
 def _names(wanted: str) -> list[str]:
     return [name.strip() for name in wanted.split(",") if name.strip()]
+
+
+def _names_a_line(name: str) -> bool:
+    return name.startswith("line ")
 
 
 def _known(name: str, space: Space) -> bool:

@@ -562,6 +562,11 @@ def test_a_name_that_selects_nothing_is_refused_with_the_steps_that_there_are() 
         select(space(batch_of(1)), "task.commit")
     with pytest.raises(UsageError, match=r"'task.comit' is unknown: .*phases, lines, all.*task.commit"):
         check_points("task.comit")
+    trace = [*batch_of(1), point("batch.commit", "before", batch=1)]
+    several = space(trace, roles={"middle": 1}, batches=3)
+    assert select(several, "without a fault,line s.py:99").points, "the long run may be the first to come there"
+    with pytest.raises(UsageError, match=r"'line s.py:99' selects nothing"):
+        select(several, "without a fault,line s.py:99", whole=True)
     check_points("task.*:after,lines,line team/writer.py:42")
 
 
