@@ -78,6 +78,7 @@ def test_a_trial_that_fails_is_as_documented(trial: Callable[..., TrialResult], 
     assert json.loads((result.directory / TRIAL).read_text()) == printed
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_certificate_and_its_trials_are_as_documented(session: Session, tmp_path: Path) -> None:
     sink = tmp_path / "forgetful.py"

@@ -100,6 +100,7 @@ def test_the_manifest_of_sparks_file_sink_is_stopped_before_its_entry_is_there_a
     assert {batch for _, batch, _ in entries} == {0, 1, 2}
 
 
+@pytest.mark.long
 def test_a_full_disk_where_a_file_is_synced_reaches_the_engine(session: Session) -> None:
     result = run(session, "file_rename", "file:before[op=sync, batch=1] -> fail(error=ENOSPC)")
     [fault] = result.verdict.faults
@@ -109,14 +110,14 @@ def test_a_full_disk_where_a_file_is_synced_reaches_the_engine(session: Session)
     assert (raised["op"], raised["error"]) == ("sync", "ENOSPC")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sink", "point"),
     [
         ("file_manifest", 'file:before[op=create, path="target/*.parquet", batch=1, partition=1]'),  # the JVM's threads
-        pytest.param(
+        (
             "postgres_prepared",  # Python workers
             'request:before[kind="PREPARE TRANSACTION", batch=1, stage=1, partition=1, attempt=0]',
-            marks=pytest.mark.long,
         ),
     ],
 )

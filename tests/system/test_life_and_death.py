@@ -162,6 +162,7 @@ def damaged(in_process: InProcess, tmp_path: Path) -> None:
         assert "damaged" in ended.err
 
 
+@pytest.mark.long
 def test_an_environment_that_is_up_serves_a_run_and_goes_down(onceproof: Command) -> None:
     name = f"life-{os.getpid()}"
     up = onceproof("up", "--name", name, "--json")

@@ -368,6 +368,7 @@ def test_a_driver_runs_a_plain_script_to_its_end(local: LocalEnvironment, tmp_pa
     assert local.job_processes() == []
 
 
+@pytest.mark.long
 def test_without_lean_start_up_a_driver_has_the_users_own_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_function_that_is_not_there_proves_nothing(session: Session) -> None:
     assert "calls of psycopg.Connection.comit are not reported: there is no such function" in result.verdict.reason
 
 
+@pytest.mark.long
 def test_a_method_of_a_class_of_the_jvm_is_stopped_likewise(session: Session, rows_at: dict[str, list[int]]) -> None:
     """The driver's JVM has the tasks of local[n], which write by JDBC, two at a time."""
     commit = "jvm[org.postgresql.jdbc.PgConnection#commit]"

@@ -26,7 +26,6 @@ from onceproof.harness.environments.driver_start import LEAN_RULES
 from onceproof.harness.java import find_java
 from onceproof.harness.probe_check import check_probes, unusable
 from probed import SIDES, Journal, Killer, artifacts, script_for, wait_until
-from trials import long
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SPARK_JARS = str(Path(pyspark.__path__[0]) / "jars" / "*")
@@ -496,6 +495,7 @@ def test_fail_at_a_line_is_raised_there_and_later_lines_are_still_reported(start
     assert swallowed[-3:] == [line_of("except RuntimeError"), line_of("rows = -1"), line_of("return rows")]
 
 
+@pytest.mark.long
 def test_fail_in_the_jvm_is_seen_by_the_engine(start: Start, journal: Journal) -> None:
     with Injector(parse("batch.commit:before[batch=1] -> fail"), Killer(), journal.record) as injector:
         driver = start("noop", injector)
@@ -514,7 +514,8 @@ def test_the_end_of_a_tasks_abort_is_reported_also_where_its_beginning_is_not(st
     assert {point["edge"] for point in journal.points("task.abort")} == {"after"}
 
 
-@pytest.mark.parametrize("kind", ["noop", long("overrides")])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["noop", "overrides"])
 def test_the_abort_of_a_task_and_then_that_of_the_batch_are_reported_once(
     start: Start, journal: Journal, tmp_path: Path, kind: str
 ) -> None:

@@ -192,7 +192,8 @@ def test_a_service_of_the_users_own_says_that_it_could_not_do_it(
     assert landed(result)
 
 
-@pytest.mark.parametrize(("checks", "outcome"), [(False, "fail"), long(True, "pass")])
+@pytest.mark.long
+@pytest.mark.parametrize(("checks", "outcome"), [(False, "fail"), (True, "pass")])
 def test_a_lookup_in_the_replay_that_is_refused_must_not_pass_for_an_answer(
     session: Session, store: Store, tmp_path: Path, checks: bool, outcome: str
 ) -> None:
@@ -242,7 +243,8 @@ def test_a_statement_that_the_server_fails_fails_its_transaction(
     assert all("injected by onceproof" in error for error in ended)
 
 
-@pytest.mark.parametrize(("watches", "outcome"), [(False, "fail"), long(True, "pass")])
+@pytest.mark.long
+@pytest.mark.parametrize(("watches", "outcome"), [(False, "fail"), (True, "pass")])
 def test_a_request_arrives_also_if_its_driver_has_died_of_the_wait(
     session: Session, tmp_path: Path, watches: bool, outcome: str
 ) -> None:
@@ -255,6 +257,7 @@ def test_a_request_arrives_also_if_its_driver_has_died_of_the_wait(
     assert landed(result)
 
 
+@pytest.mark.long
 def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_again(session: Session) -> None:
     """By each of its tasks' transactions: brokers are found by the proxy, whichever of them coordinates it."""
     result = run(session, "kafka_transactional", "request:after[kind=EndTxn, batch=1] -> drop")
@@ -264,14 +267,15 @@ def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_aga
     assert {event["service"] for event in result.journal if event.get("phase") == "request"} == {"kafka"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sink", "edge", "error", "found"),
     [
         # By a broker that is not the coordinator any more: it is asked for again, of another one.
-        long("kafka_transactional", "before", "NOT_COORDINATOR", None),
-        long("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
+        ("kafka_transactional", "before", "NOT_COORDINATOR", None),
+        ("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
         # It stops, and its next start commits what was decided.
-        long("kafka_transactional", "before", "PRODUCER_FENCED", None),
+        ("kafka_transactional", "before", "PRODUCER_FENCED", None),
         ("fenced_taken_for_committed", "before", "PRODUCER_FENCED", "lost"),
     ],
 )

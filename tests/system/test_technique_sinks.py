@@ -1,14 +1,11 @@
-"""Each technique of a sink at its most delicate step, and the flaws that are common in it.
-
-A correct sink on files and a broken one on Kafka are in every run; the others are long.
-"""
+"""Each technique of a sink at its most delicate step, and the flaws that are common in it."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from trials import Run, described, flaw_of, landed, line_of, long
+from trials import Run, described, flaw_of, landed, line_of
 
 ONE_TASK_ENDED = "task.run:after[batch=1]#1 -> kill(driver) with hold(task.run:before[batch=1]#2)"
 
@@ -22,14 +19,13 @@ DELICATE = {
 }
 """Exactly-once sinks: where most is done and nothing is settled. {text} is the line that has the text."""
 
-IN_SHORT = ("file_rename",)
-
 
 def plan_of(sink: str, plan: str) -> str:
     return re.sub(r"\{(.*?)\}", lambda text: f"{sink}.py:{line_of(sink, text[1])}", plan)
 
 
-@pytest.mark.parametrize("sink", [sink if sink in IN_SHORT else long(sink) for sink in DELICATE])
+@pytest.mark.long
+@pytest.mark.parametrize("sink", DELICATE)
 def test_a_technique_holds_where_its_driver_dies_at_the_most_delicate_step(trial: Run, sink: str) -> None:
     result = trial(sink, plan_of(sink, DELICATE[sink]))
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)

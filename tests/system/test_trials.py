@@ -284,6 +284,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.long
 def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_attempt(apart: Session) -> None:
     result = apart.trial(Request("kafka_transactional", "task.commit:before[batch=1] -> kill(executor)"))
     assert result.verdict.outcome == "pass", described(result)

@@ -45,7 +45,7 @@ def read(target):
 
 @pytest.mark.parametrize(
     ("job", "sql", "anomalies"),
-    [(FILTERED, ALL, ["lost"]), long(JOB, EXPECTED, ["phantom"]), (COUNTS, COUNTED, [])],
+    [(FILTERED, ALL, ["lost"]), long(JOB, EXPECTED, ["phantom"]), long(COUNTS, COUNTED, [])],
     ids=["a filter in the job only", "a filter in the expectation only", "other columns"],
 )
 def test_a_job_of_ones_own_is_judged_by_its_expectation(
