@@ -11,7 +11,7 @@ from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate, stored_certificate
 from onceproof.harness.certification.certify import certify
-from onceproof.harness.certification.kinds import FAMILIES
+from onceproof.harness.certification.kinds import EFFECT_PHASES
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
 from onceproof.harness.errors import UsageError
@@ -64,7 +64,7 @@ def first_failure(certificate: Certificate) -> tuple[str, str]:
 def by_kind(certificate: Certificate) -> dict[str, int]:
     """How many of its points ``--points effects`` alone would have, and ``--points lines``."""
     steps = [point.cell[0] for point in certificate.points]
-    starts = {"effects": tuple(f"{family.phase}:" for family in FAMILIES), "lines": "line "}
+    starts = {"effects": tuple(f"{phase}:" for phase in EFFECT_PHASES), "lines": "line "}
     return {kind: sum(step.startswith(start) for step in steps) for kind, start in starts.items()}
 
 

@@ -16,13 +16,13 @@ from typing import TypeGuard
 
 from ...faults import Point
 from ...faults.matching import matches
-from .kinds import FAMILIES
+from .kinds import EFFECT_PHASES
 from .points import Gap, Space, SweepPoint
 from .requests import LOOKUPS
 from .results import PointResult, Store
 from .trace import Event, reports, runs_of
 
-PHASES = ("line", LOOKUPS.phase, *(family.phase for family in FAMILIES))
+PHASES = ("line", LOOKUPS.phase, *EFFECT_PHASES)
 
 
 @dataclass(frozen=True)

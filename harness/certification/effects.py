@@ -64,14 +64,17 @@ class Family:
 
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
         """Those of a batch in the order in which they came, in these runs or in all."""
-        return self.read(
-            [
-                event
-                for event in reports(journal, batch)
-                if (event["phase"], event.get("edge")) == (self.phase, "before")
-                and (runs is None or event.get("run") in runs)
-            ]
-        )
+        done = self.done(reports(journal, batch))
+        return self.read([event for event in done if runs is None or event.get("run") in runs])
+
+    def done(self, journal: Sequence[Event]) -> list[Event]:
+        """The reports of those that were done in any batch, where each begins."""
+        return [
+            event
+            for event in journal
+            if event["event"] == "point" and (event["phase"], event.get("edge")) == (self.phase, "before")
+            if event.get("batch") is not None
+        ]
 
 
 def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:

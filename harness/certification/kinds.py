@@ -14,6 +14,7 @@ from .points import Question
 from .requests import REQUESTS
 
 FAMILIES = (REQUESTS, FILES)
+EFFECT_PHASES = tuple(family.phase for family in FAMILIES)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _of_effects(question: Question, family: Family, long_run: Sequence[Event]) -
 def _new_effects(question: Question, family: Family, long_run: Sequence[Event]) -> Iterator[tuple[int, Effect]]:
     """The first of each signature that the other traces do not have, with its batch. All are read together: what texts
     have in common shows where many are compared."""
-    old, new = [*_done(question.trace, family), *_done(question.replay, family)], _done(long_run, family)
+    old, new = [*family.done(question.trace), *family.done(question.replay)], family.done(long_run)
     signatures = [effect.signature for effect in family.read([*old, *new])]
     known, places = {*signatures[: len(old)]}, Counter[int]()
     for event, signature in zip(new, signatures[len(old) :], strict=True):
@@ -75,13 +75,3 @@ def _new_effects(question: Question, family: Family, long_run: Sequence[Event]) 
             known.add(signature)
             yield batch, family.of_batch(long_run, batch)[places[batch]]
         places[batch] += 1
-
-
-def _done(journal: Sequence[Event], family: Family) -> list[Event]:
-    """The reports of a family's effects in batches."""
-    return [
-        event
-        for event in journal
-        if event["event"] == "point" and (event["phase"], event.get("edge")) == (family.phase, "before")
-        if event.get("batch") is not None
-    ]

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from ...faults import PHASES
 from ..errors import UsageError
-from .kinds import FAMILIES
+from .kinds import EFFECT_PHASES
 from .names import with_patterns
 from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, unreached
@@ -110,7 +110,7 @@ def check_points(wanted: str) -> None:
 
 def needs_replay(wanted: str) -> bool:
     """Whether lines or effects are named: only these need a traced replay, for what a second crash in it can strike."""
-    shown = ("line", "effects", *(family.phase for family in FAMILIES))
+    shown = ("line", "effects", *EFFECT_PHASES)
     return any(name == "all" or name.startswith(shown) for name in _names(wanted))
 
 
@@ -155,4 +155,4 @@ def is_effect(point: SweepPoint) -> bool:
 
 
 def _of_effect(place: Step | Line) -> bool:
-    return isinstance(place, Step) and any(place.phase == family.phase for family in FAMILIES)
+    return isinstance(place, Step) and place.phase in EFFECT_PHASES

@@ -267,15 +267,14 @@ def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_aga
     assert {event["service"] for event in result.journal if event.get("phase") == "request"} == {"kafka"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("sink", "edge", "error", "found"),
     [
         # By a broker that is not the coordinator any more: it is asked for again, of another one.
-        ("kafka_transactional", "before", "NOT_COORDINATOR", None),
-        ("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
+        long("kafka_transactional", "before", "NOT_COORDINATOR", None),
+        long("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
         # It stops, and its next start commits what was decided.
-        ("kafka_transactional", "before", "PRODUCER_FENCED", None),
+        long("kafka_transactional", "before", "PRODUCER_FENCED", None),
         ("fenced_taken_for_committed", "before", "PRODUCER_FENCED", "lost"),
     ],
 )

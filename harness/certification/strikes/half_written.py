@@ -10,7 +10,7 @@ from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..effects import Effect
-from ..kinds import FAMILIES, effects_of, last_effect
+from ..kinds import EFFECT_PHASES, FAMILIES, effects_of, last_effect
 from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
 from ..roles import MIDDLE
 from ..steps import shown
@@ -19,8 +19,6 @@ from ._declaration import Strike
 
 BEHIND = "then behind the batch"
 AT_THE_END = "then before the last one"
-
-PHASES = [family.phase for family in FAMILIES]
 
 
 def half_written(question: Question) -> Iterator[SweepPoint]:
@@ -32,9 +30,9 @@ def half_written(question: Question) -> Iterator[SweepPoint]:
         if first.answered:
             here, fault = Step(first.phase, "after"), _dies_at(first, "after", batch)
             if first is not last:
-                yield _before(question, last, here, first.shown, fault)
-            yield _behind(question, here, first.shown, fault)
-        yield _behind(question, Step(last.phase, "before"), last.shown, _dies_at(last, "before", batch))
+                yield _before(last, batch, here, first.shown, fault)
+            yield _behind(batch, here, first.shown, fault)
+        yield _behind(batch, Step(last.phase, "before"), last.shown, _dies_at(last, "before", batch))
 
 
 def left_by_a_task(question: Question) -> Iterator[SweepPoint]:
@@ -49,8 +47,8 @@ def left_by_a_task(question: Question) -> Iterator[SweepPoint]:
     here, at = shown(step, seen), of_one_task(selector(step, batch, 1), seen)
     for first in (Fault(at, (action,)) for action in (KILL, FAIL)):
         if (last := last_effect(question, batch)) and not in_tasks[-1]:
-            yield _before(question, last, here, "", first)
-        yield _behind(question, here, "", first)
+            yield _before(last, batch, here, "", first)
+        yield _behind(batch, here, "", first)
 
 
 def _in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
@@ -59,29 +57,29 @@ def _in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
     for event in reports(question.trace, batch):
         if event["phase"] == "task.run" and event.get("stage") == stage:
             running += 1 if event["edge"] == "before" else -1
-        elif event["phase"] in PHASES and event["edge"] == "before":
+        elif event["phase"] in EFFECT_PHASES and event["edge"] == "before":
             found.append(running > 0)
     return found
 
 
-def _before(question: Question, last: Effect, here: Step, what: str, first: Fault) -> SweepPoint:
+def _before(last: Effect, batch: int, here: Step, what: str, first: Fault) -> SweepPoint:
     """A successor that goes on where the first driver has stopped may not come there."""
-    point = _point(question, here, [what, AT_THE_END, last.shown], first, _dies_at(last, "before", question.middle))
+    point = _point(batch, here, [what, AT_THE_END, last.shown], first, _dies_at(last, "before", batch))
     return replace(point, seen_once=True)
 
 
-def _behind(question: Question, here: Step, what: str, first: Fault) -> SweepPoint:
-    return _point(question, here, [what, BEHIND], first, crash_in(question.middle))
+def _behind(batch: int, here: Step, what: str, first: Fault) -> SweepPoint:
+    return _point(batch, here, [what, BEHIND], first, crash_in(batch))
 
 
 def _dies_at(effect: Effect, edge: Literal["before", "after"], batch: int) -> Fault:
     return Fault(effect.point(edge, batch), (KILL,))
 
 
-def _point(question: Question, here: Step, detail: Sequence[str], *faults: Fault) -> SweepPoint:
+def _point(batch: int, here: Step, detail: Sequence[str], *faults: Fault) -> SweepPoint:
     (action,) = faults[0].actions
     details = ", ".join(filter(None, detail))
-    return SweepPoint(here, format_action(action), MIDDLE, question.middle, Plan(faults), details)
+    return SweepPoint(here, format_action(action), MIDDLE, batch, Plan(faults), details)
 
 
 STRIKE = Strike(36, (half_written, left_by_a_task))
