@@ -3,6 +3,7 @@ write it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -42,6 +43,15 @@ def services(path: Path, value: object) -> tuple[str, ...]:
                 f"sink {path.name}: service {service!r} in SERVICES is not known: it is one of {', '.join(known)}"
             )
     return tuple(value)
+
+
+def not_asked_for(line: str, target: Mapping[str, object]) -> str:
+    """What to do about a line that failed, if it uses a field of ``target`` that is None because SERVICES lacks it."""
+    for field in re.findall(r"\btarget\.(\w+)", line):
+        for service, kind in targets().items():
+            if field in kind.fields and target.get(field) is None:
+                return f": target.{field} is None, because SERVICES does not name {service!r}: add it there"
+    return ""
 
 
 def columns(path: Path, word: str, value: object) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import secrets
 import socket
 import threading
@@ -129,6 +130,8 @@ class SinkProcess:
         if "error" in reply:
             place = f", line {reply['line']}" if reply.get("line") else ""
             mend = f": install it for {reply['lacking']}" if reply.get("lacking") else ""
+            if target and reply.get("line"):
+                mend = mend or declared.not_asked_for(linecache.getline(str(self._path), reply["line"]), target)
             raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")
         return reply["result"]
 

@@ -171,6 +171,10 @@ def attached() -> Iterator[str]:
 
 FAILING = {
     "raises in prepare": ({"SERVICES": "def prepare(target):\n    1 / 0"}, "failed in prepare: ZeroDivisionError"),
+    "a target that was not asked for": (
+        {"SERVICES": "def prepare(target):\n    open(target.directory)"},
+        "target.directory is None, because SERVICES does not name 'directory': add it there",
+    ),
     "sys.exit in prepare": ({"SERVICES": "def prepare(target):\n    sys.exit('enough')"}, "exits the process"),
     "os._exit in prepare": ({"SERVICES": "def prepare(target):\n    os._exit(3)"}, "in prepare (exit code 3)"),
     "hangs in prepare": ({"SERVICES": "def prepare(target):\n    time.sleep(600)"}, "hangs in prepare"),
