@@ -45,9 +45,9 @@ def services(path: Path, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def not_asked_for(line: str, target: Mapping[str, object]) -> str:
-    """What to do about a line that failed, if it uses a field of ``target`` that is None because SERVICES lacks it."""
-    for field in re.findall(r"\btarget\.(\w+)", line):
+def not_asked_for(code: str, target: Mapping[str, object]) -> str:
+    """What to do about code that failed, if it uses a field of ``target`` that is None because SERVICES lacks it."""
+    for field in re.findall(r"\btarget\.(\w+)", code):
         for service, kind in targets().items():
             if field in kind.fields and target.get(field) is None:
                 return f": target.{field} is None, because SERVICES does not name {service!r}: add it there"

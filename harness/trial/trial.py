@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +33,7 @@ from ..errors import ObservationError, SinkError, UsageError, one_line
 from ..kafka_settings import set_brokers
 from ..proxies.services import Proxies, proxies_for
 from ..runtime.ports import LOOPBACK
+from ..sink_declarations import not_asked_for
 from ..sink_process import SinkProcess
 from . import checkpoint
 from .act import Acted, act
@@ -209,7 +210,7 @@ class _Trial:
                 watching,
             )
             acks = writing.result()
-        _raise_own_error(spec, acted, self._failures(), self.directory)
+        _raise_own_error(spec, acted, self._failures(), resources.namespace("job"), self.directory)
         return acted, acks
 
     @property
@@ -305,7 +306,9 @@ def _prepare(spec: TrialSpec, resources: Resources, sink_process: SinkProcess) -
     return None
 
 
-def _raise_own_error(spec: TrialSpec, acted: Acted, failures: Sequence[str], directory: Path) -> None:
+def _raise_own_error(
+    spec: TrialSpec, acted: Acted, failures: Sequence[str], target: Mapping[str, Any], directory: Path
+) -> None:
     """A job that never gets past a batch before any fault fired fails by itself, or by a failed part of the
     environment: that is no verdict."""
     outcome = acted.outcome
@@ -317,7 +320,8 @@ def _raise_own_error(spec: TrialSpec, acted: Acted, failures: Sequence[str], dir
     what = (
         f"hangs {where}: {outcome.error} (--deadline)" if outcome.hung else f"fails {where} by itself: {outcome.error}"
     )
-    raise SinkError(f"sink {spec.sink.path.name} {what}; no fault had fired; see {directory / 'logs'}")
+    mend = not_asked_for(spec.sink.path.read_text(encoding="utf-8"), target)
+    raise SinkError(f"sink {spec.sink.path.name} {what}{mend}; no fault had fired; see {directory / 'logs'}")
 
 
 def _raise_if_cut(directory: Path) -> None:
