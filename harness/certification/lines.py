@@ -178,10 +178,7 @@ def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Itera
 
 
 def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
-    runs = runs_of(question.replay, batch)
-    if len(runs) < 2:
-        return
-    killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
+    killed, replayed = _killed_and_replayed(question, batch)
     old = {*ways_to(executions(question.trace, batch)), *ways_to(killed)}
     callers, passed = callers_by_line([*killed, *replayed]), Counter(map(line_of, killed))
     for (_, line), nth, count in new_ways(killed, replayed, old):
@@ -197,10 +194,7 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
 
 def _errors_anew(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:
     """In the replay, each exception that is caught where a line calls something."""
-    runs = runs_of(question.replay, batch)
-    if len(runs) < 2:
-        return
-    killed, replayed = (executions(question.replay, batch, run) for run in runs[:2])
+    killed, replayed = _killed_and_replayed(question, batch)
     for line, nth, count, action in errors_anew(question.code, killed, replayed):
         yield line_point(line, nth, count, action, role, batch, crash)
 
@@ -237,6 +231,14 @@ def new_ways(before: Sequence[Event], after: Sequence[Event], old: set[Way]) -> 
         if way not in old and way not in found:
             found.add(way)
             yield way, passed[line] if line else 1, counts[line] if line else 1
+
+
+def _killed_and_replayed(question: Question, batch: int) -> tuple[list[Event], list[Event]]:
+    """The lines of a batch in the run that was killed, and those of its replay; none where no replay was traced."""
+    runs = runs_of(question.replay, batch)
+    if len(runs) < 2:
+        return [], []
+    return executions(question.replay, batch, runs[0]), executions(question.replay, batch, runs[1])
 
 
 def _first_and_replay(question: Question, batch: int) -> tuple[Executed, Executed]:
