@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,12 @@ from onceproof.faults.injection import Injector
 from onceproof.faults.probes import PYTHON_PROBE, rules
 from onceproof.faults.probes.jvm import every_rule
 from onceproof.faults.probes.rule import Side
-from onceproof.harness.environments.driver_start import LEAN_RULES
+from onceproof.harness.environments.base import DriverSpec, ProbePoint
+from onceproof.harness.environments.driver_start import LEAN_RULES, DriverStart
 from onceproof.harness.java import find_java
 from onceproof.harness.probe_check import check_probes, unusable
+from onceproof.harness.runtime.ports import LOOPBACK
+from onceproof.harness.spark import spark_of
 from probed import SIDES, Journal, Killer, artifacts, script_for, wait_until
 
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -186,6 +190,12 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(SINK.splitlines(), 1) if text in line)
 
 
+@cache
+def driver_start() -> DriverStart:
+    java, spark = find_java(), spark_of(sys.executable)
+    return DriverStart(java, spark, artifacts(), "local[2]", host=LOOPBACK, bind=LOOPBACK, place="here", lean=True)
+
+
 @dataclass
 class JobDirectory:
     """A directory with a job, its sink and its input: ``batches`` batches of two files each."""
@@ -203,37 +213,27 @@ class JobDirectory:
     def start(
         self, kind: str, injector: Injector, phases: Collection[str | tuple[str, str]] = (), lines: bool = False
     ) -> Driver:
-        scripts = []
-        for side in SIDES:
-            text = script_for(side, phases, injector)
-            script = self.root / f"{side}.btm"
-            script.write_text(text)
-            scripts += [f"script:{script}"] if text else []
-        conf = self.root / "conf"
-        conf.mkdir(exist_ok=True)
-        temporary = self.root / "tmp"  # a driver that is killed removes nothing
-        temporary.mkdir(exist_ok=True)
-        options = f"-Djava.io.tmpdir={temporary} -javaagent:{artifacts().byteman()}={','.join(scripts)} {LEAN}"
-        (conf / "spark-defaults.conf").write_text(
-            f"spark.master local[2]\nspark.local.dir {temporary}\nspark.driver.memory 512m\n"
-            f"spark.driver.extraJavaOptions {options}\n"
-            f"spark.driver.extraClassPath {self.root / 'classes'}\n"
+        start = driver_start()
+        spec = DriverSpec(
+            [str(self.root / "job.py"), str(self.root), kind],
+            log=self.root / "log",
+            incarnation=1,
+            injector=ProbePoint(injector.host, injector.port, injector.token),
+            driver_rules=script_for("driver", phases, injector),
+            executor_rules=script_for("executor", phases, injector),
+            conf={"spark.driver.memory": "512m", "spark.driver.extraClassPath": self.classes},
+            python_path=(str(PYTHON_PROBE), str(self.root)),
+            variables={"ONCEPROOF_LINES": str(self.root / "sink.py")} if lines else {},
         )
-        environment = {
-            **os.environ,
-            "SPARK_CONF_DIR": str(conf),
-            "SPARK_HOME": str(Path(pyspark.__path__[0])),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join([str(PYTHON_PROBE), str(self.root)]),
-            "ONCEPROOF_INJECTOR": f"{injector.host}:{injector.port}",
-            "ONCEPROOF_TOKEN": injector.token,
-            "ONCEPROOF_DRIVER": str(self.root),
-            **({"ONCEPROOF_LINES": str(self.root / "sink.py")} if lines else {}),
-        }
+        environment = {**os.environ, **start.environment(spec, str(self.root), self.root / "start")}
         log = (self.root / "log").open("w")
-        command = [sys.executable, str(self.root / "job.py"), str(self.root), kind]
-        return Driver(subprocess.Popen(command, stdout=log, stderr=log, env=environment), self.root)
+        return Driver(subprocess.Popen(start.command(spec), stdout=log, stderr=log, env=environment), self.root)
+
+    @property
+    def classes(self) -> str:
+        """Of the sinks that a test has compiled. Where there are some, the class-data archive does not fit."""
+        found = self.root / "classes"
+        return str(found) if found.exists() else ""
 
 
 @dataclass
