@@ -3,13 +3,14 @@ write it."""
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from ..assertions import ClaimName, Guarantee
 from ..faults.settings import check_property
+from ..sources import parsed
 from .artifacts.lock import is_coordinates
 from .errors import SinkError
 from .targets import targets
@@ -45,12 +46,16 @@ def services(path: Path, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def not_asked_for(code: str, target: Mapping[str, object]) -> str:
-    """What to do about code that failed, if it uses a field of ``target`` that is None because SERVICES lacks it."""
-    for field in re.findall(r"\btarget\.(\w+)", code):
-        for service, kind in targets().items():
-            if field in kind.fields and target.get(field) is None:
-                return f": target.{field} is None, because SERVICES does not name {service!r}: add it there"
+def not_asked_for(path: Path, target: Mapping[str, object], line: int | None = None) -> str:
+    """What to do about a sink that failed, at ``line`` or somewhere in its code, where it uses a field of ``target``
+    that is None because SERVICES lacks it."""
+    services = {field: service for service, kind in targets().items() for field in kind.fields}
+    for node in ast.walk(parsed(path.read_bytes())):
+        match node:
+            case ast.Attribute(ast.Name("target"), field) if (
+                line in (None, node.lineno) and field in services and target.get(field) is None
+            ):
+                return f": target.{field} is None, because SERVICES does not name {services[field]!r}: add it there"
     return ""
 
 

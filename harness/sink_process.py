@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import linecache
 import secrets
 import socket
 import threading
@@ -131,7 +130,7 @@ class SinkProcess:
             place = f", line {reply['line']}" if reply.get("line") else ""
             mend = f": install it for {reply['lacking']}" if reply.get("lacking") else ""
             if target and reply.get("line"):
-                mend = mend or declared.not_asked_for(linecache.getline(str(self._path), reply["line"]), target)
+                mend = mend or declared.not_asked_for(self._path, target, reply["line"])
             raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")
         return reply["result"]
 

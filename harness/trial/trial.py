@@ -320,7 +320,7 @@ def _raise_own_error(
     what = (
         f"hangs {where}: {outcome.error} (--deadline)" if outcome.hung else f"fails {where} by itself: {outcome.error}"
     )
-    mend = not_asked_for(spec.sink.path.read_text(encoding="utf-8"), target)
+    mend = not_asked_for(spec.sink.path, target)
     raise SinkError(f"sink {spec.sink.path.name} {what}{mend}; no fault had fired; see {directory / 'logs'}")
 
 

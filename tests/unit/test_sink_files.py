@@ -12,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from onceproof.harness.errors import SinkError, UsageError
+from onceproof.harness.sink_declarations import not_asked_for
 from onceproof.harness.sinks import brokers_wanted, find_sink, jars_next_to, literals, release_wanted, shape
 from onceproof.harness.targets import targets
 
@@ -254,3 +255,12 @@ def test_the_sinks_of_delta_lake_need_the_same() -> None:
     found = [literals(file) for file in FILES if file.stem.startswith("delta_")]
     assert len(found) == 3
     assert all((one["JARS"], one["CONF"]) == (found[0]["JARS"], found[0]["CONF"]) for one in found)
+
+
+def test_what_a_sink_uses_of_its_target_without_asking_is_told_from_its_code_alone(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text('"""Not target.redis."""  # target.kafka\nopen(target.name)\nopen(target.directory)\n')
+    nothing = {"name": "t1", "redis": None, "kafka": None, "directory": None}
+    told = ": target.directory is None, because SERVICES does not name 'directory': add it there"
+    assert not_asked_for(file, nothing) == not_asked_for(file, nothing, 3) == told
+    assert not_asked_for(file, nothing, 2) == not_asked_for(file, nothing | {"directory": "/d"}) == ""
