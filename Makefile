@@ -22,8 +22,10 @@ docker: ## what --env docker needs: an engine that runs, Compose v2, the base im
 demo: setup $(filter docker,$(ENV)) ## kill three sinks at each step of the commit protocol and say what held (ENV=docker)
 	@$(BIN)/onceproof demo --env $(or $(ENV),local)
 
+# A file goes to one process, in the order of `testpaths`: trials first and the short unit tests last, so that all three
+# are busy to the end.
 test: setup ## every test but those that need Docker or are marked long
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-long: setup ## the tests marked long: further sinks of classes of which `make test` has one
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from typing import Any
 
 import pytest
 from command import Command, InProcess
+from documents import valid
 from hypothesis import HealthCheck, settings
 from onceproof.assertions import Guarantee
 from onceproof.harness.request import Request
 from onceproof.harness.session import Session
+from onceproof.harness.trial.record import TRIAL, trial_as_json
 from onceproof.harness.trial.spec import TrialResult
 from trials import SMALL
 
@@ -31,11 +34,17 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 @pytest.fixture(scope="session")
 def trial(session: Session) -> Callable[..., TrialResult]:
-    """Runs a trial in the warm environment: ``trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)")``."""
+    """Runs a trial in the warm environment: ``trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)")``.
+
+    What each of them stores is what its schema says.
+    """
 
     def run(sink: str | Path, plan: str = "", claim: str | None = None, **more: Any) -> TrialResult:
         more = {"workload": SMALL} | more
-        return session.trial(Request(str(sink), plan, Guarantee(claim) if claim else None, **more))
+        result = session.trial(Request(str(sink), plan, Guarantee(claim) if claim else None, **more))
+        printed = valid(trial_as_json(result), "trial")
+        assert json.loads((result.directory / TRIAL).read_text()) == printed
+        return result
 
     return run
 

@@ -103,6 +103,7 @@ def test_a_broker_is_found_by_what_it_is_to_the_point(brokers: str) -> None:
         assert found.find(Which("group_coordinator", group), {}) == [keeps]
 
 
+@pytest.mark.long
 def test_a_trial_has_what_its_plan_sets(session: Session) -> None:
     result = session.trial(Request("kafka_append", plan=f"{PLAN}; sink.write:before[batch=1] -> kill(driver)"))
     assert result.verdict.outcome == "pass", described(result)

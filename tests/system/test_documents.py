@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
+from documents import valid
 from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import CERTIFICATE, certificate_as_json
 from onceproof.harness.certification.certify import certify
@@ -23,7 +23,6 @@ from onceproof.harness.trial.spec import TrialResult
 from trials import described, long
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
 SMALL = Workload(batches=3, rows=24)
 
 FORGETFUL = """
@@ -60,15 +59,7 @@ def test_a_sink_that_is_shown_can_be_copied_as_it_is(
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
 
 
-def valid(document: Any, name: str) -> Any:
-    """The document as it is once printed, if it is what the schema says."""
-    printed = json.loads(json.dumps(document))
-    schema = json.loads((DOCS / f"{name}.schema.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(printed)
-    return printed
-
-
+@pytest.mark.long
 def test_a_trial_that_fails_is_as_documented(trial: Callable[..., TrialResult], tmp_path: Path) -> None:
     sink = tmp_path / "forgetful.py"
     sink.write_text(FORGETFUL)

@@ -54,6 +54,7 @@ def test_a_call_of_a_function_is_stopped_before_it_and_after_it(
     assert rows_at["after"][0] > 0, "the commit has been done"
 
 
+@pytest.mark.long
 def test_a_function_that_is_not_there_proves_nothing(session: Session) -> None:
     result = run(session, "postgres_ledger", "call[psycopg.Connection.comit]:after[batch=1] -> kill(driver)")
     assert result.verdict.outcome.value == "inconclusive"

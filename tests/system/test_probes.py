@@ -486,6 +486,7 @@ def test_foreach_batch_reports_its_lines_with_their_batch(start: Start, journal:
     assert "python-driver" in {hello["role"] for hello in journal.named("probe.hello")}
 
 
+@pytest.mark.long
 def test_fail_at_a_line_is_raised_there_and_later_lines_are_still_reported(start: Start, journal: Journal) -> None:
     plan = parse(f"line[sink.py:{line_of('rows = df.count()')}][batch=1] -> fail")
     with Injector(plan, Killer(), journal.record) as injector:

@@ -223,7 +223,7 @@ def test_a_lookup_that_is_stopped_has_not_reached_its_service(session: Session, 
 @pytest.mark.parametrize(
     ("sink", "point", "found"),
     [
-        ("audits_at_best", "request:before[kind=INSERT, batch=1]#3", "lost"),
+        long("audits_at_best", "request:before[kind=INSERT, batch=1]#3", "lost"),
         long("postgres_ledger", "request:before[kind=INSERT, batch=1]#2", None),
         long("postgres_ledger", "request:before[kind=COMMIT, batch=1]", None),
         long("copies", "request:before[kind=COPY, batch=1]", None),
@@ -389,7 +389,7 @@ def test_a_service_that_is_away_for_longer_than_its_clients_try(
 @pytest.mark.parametrize(
     ("sink", "point", "drivers"),
     [
-        ("postgres_ledger", "sink.write:after[batch=1]", 2),  # the JVM, whose Python ends by itself
+        long("postgres_ledger", "sink.write:after[batch=1]", 2),  # the JVM, whose Python ends by itself
         long("postgres_ledger", "request:before[kind=COMMIT, batch=1]", 2),
         long("postgres_prepared", "request:before[kind=INSERT, batch=1, partition=1]", 1),  # a Python worker
     ],
@@ -415,6 +415,7 @@ def test_a_query_that_its_application_starts_again_in_the_same_process(
     assert (len(runs), len(drivers)) == (2, 1)
 
 
+@pytest.mark.long
 def test_an_impairment_that_nothing_passes_is_inconclusive(session: Session) -> None:
     result = run(session, "redis_ledger", "query.start -> latency(1s, for=1ms)")
     assert result.verdict.outcome.value == "inconclusive", described(result)

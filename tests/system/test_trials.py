@@ -44,6 +44,7 @@ def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
         assert point.landed
 
 
+@pytest.mark.long
 def test_the_kafka_sink_duplicates_the_rows_of_a_replayed_batch(trial: Run) -> None:
     result = trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)", claim="exactly-once")
     assert result.verdict.outcome == "fail"
