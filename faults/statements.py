@@ -18,12 +18,33 @@ Located = ast.stmt | ast.excepthandler | ast.match_case
 def calls_at(path: Path, line: int) -> bool:
     """Whether the statement that is executed at ``line`` calls anything; entering and leaving ``with`` is a call.
 
-    Of a compound statement that is what stands before its colon. Raises OSError or SyntaxError.
+    Of a compound statement that is what stands before its colon. What takes from a queue of its own process, as
+    ``queue.get(timeout=1)`` and ``await asyncio.wait_for(queue.get(), 1)`` do, is no call here: it fails or it takes,
+    and never both. Raises OSError or SyntaxError.
     """
     statement = statement_at(module_at(path, path.parent).tree, line)
     if statement is None or isinstance(statement, With):
         return statement is not None
-    return any(isinstance(node, ast.Call | ast.Await) for part in executed_of(statement) for node in walk(part))
+    return any(_calls(part) for part in executed_of(statement))
+
+
+def _calls(node: ast.AST) -> bool:
+    if isinstance(node, ast.Lambda) or _takes(node):
+        return False
+    return isinstance(node, ast.Call | ast.Await) or any(map(_calls, ast.iter_child_nodes(node)))
+
+
+def _takes(node: ast.AST) -> bool:
+    """Whether an expression is ``get()`` of a queue, by itself, awaited, or under ``wait_for``: others need a name of
+    what they get."""
+    match node:
+        case ast.Await(value=value):
+            return _takes(value)
+        case ast.Call(func=ast.Attribute(attr="get"), args=[], keywords=keywords):
+            return {keyword.arg for keyword in keywords} <= {"block", "timeout"}
+        case ast.Call(func=ast.Attribute(attr="wait_for") | ast.Name(id="wait_for"), args=[taken, *_]):
+            return _takes(taken)
+    return False
 
 
 def begins_at(path: Path, line: int) -> bool:

@@ -249,6 +249,16 @@ def test_a_line_calls_if_its_own_part_of_the_statement_does(writer: Path) -> Non
     assert calling == [9, 11, 13, 16, 20, 22, 27, 30, 31, 32, 33, 34, 38, 41, 43, 46]
 
 
+def test_taking_from_a_queue_fails_or_takes_and_is_no_call_of_which_the_answer_can_be_lost(tmp_path: Path) -> None:
+    sink = tmp_path / "sink.py"
+    takes = ("row = queue.get()", "row = self.queue.get(timeout=1)", "row = await asyncio.wait_for(queue.get(), 1)")
+    calls = ("row = table.get(key)", "row = requests.get(url, timeout=1)", "await wait_for(table.get(key), 1)")
+    for lines, expected in ((takes, False), (calls, True), (["row = queue.get() or other()"], True)):
+        for line in lines:
+            sink.write_text(f"async def f():\n    {line}  # {len(line)}\n")
+            assert calls_at(sink, 2) is expected, line
+
+
 def test_a_line_returns_if_its_statement_is_a_return(writer: Path) -> None:
     assert [line for line in range(1, 47) if returns_at(writer, line)] == [38, 41]
 
