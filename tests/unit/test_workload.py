@@ -54,7 +54,7 @@ def test_default_has_one_task_without_rows_in_batch_three_and_a_single_row_in_th
     assert (workload.quiet_batch, workload.single_batch) == (3, 4)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SIZES)
 def test_spark_cuts_as_many_batches_as_are_asked_for(workload: Workload) -> None:
     bounds = workload.batch_bounds()
@@ -63,7 +63,7 @@ def test_spark_cuts_as_many_batches_as_are_asked_for(workload: Workload) -> None
     assert ends == dict.fromkeys(range(workload.partitions), ends[0])
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SIZES)
 def test_every_batch_has_aborted_rows_and_rows_of_every_partition_but_the_quiet_one(workload: Workload) -> None:
     for (batch, partition), (visible, aborted) in shares(workload, workload.batch_bounds()).items():
@@ -72,7 +72,7 @@ def test_every_batch_has_aborted_rows_and_rows_of_every_partition_but_the_quiet_
             assert (visible > 0) == ((batch, partition) != (workload.quiet_batch, QUIET_PARTITION))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SIZES)
 def test_batch_one_has_the_rows_asked_for_the_first_half_of_them_and_the_last_a_single_one(workload: Workload) -> None:
     found, exact = sizes(workload), workload.partitions * CYCLES
@@ -218,7 +218,7 @@ def test_the_latest_event_of_a_key_is_often_not_its_last_arrival(seed: int) -> N
     assert sum(differs) > len(differs) / 2
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SIZES)
 def test_ids_are_unique_over_all_rows_and_the_truth_has_the_committed_ones(workload: Workload) -> None:
     acks = workload.planned_acks()
@@ -227,7 +227,7 @@ def test_ids_are_unique_over_all_rows_and_the_truth_has_the_committed_ones(workl
     assert committed_rows(workload)["id"].to_pylist() == acks.filter(acks["committed"])["id"].to_pylist()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SIZES)
 def test_no_two_records_share_a_place(workload: Workload) -> None:
     acks = workload.planned_acks()
