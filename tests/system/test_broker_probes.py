@@ -167,8 +167,8 @@ def in_a_transaction(bootstrap: str, name: str) -> None:
         ("txn.end:before", "Ongoing", (0, 1)),
         ("txn.prepare:after", "PrepareCommit", (0, 1)),
         long("txn.marker:before", "PrepareCommit", (0, 1)),
-        ("txn.marker:after", "PrepareCommit", (2, 2)),
-        ("txn.complete:before", "PrepareCommit", (2, 2)),
+        long("txn.marker:after", "PrepareCommit", (2, 2)),
+        long("txn.complete:before", "PrepareCommit", (2, 2)),
     ],
 )
 def test_a_coordinator_or_a_leader_is_stopped_where_the_phase_says(
@@ -229,6 +229,7 @@ def test_a_groups_coordinator_is_stopped_before_and_after_it_commits_an_offset(
     assert wait_until(lambda: committed_by(bootstrap, name) == 7, 30)
 
 
+@pytest.mark.long
 def test_a_broker_that_comes_back_is_stopped_where_it_leads_again_and_where_it_has_read_its_transactions(
     armed: LocalEnvironment, journal: Journal
 ) -> None:

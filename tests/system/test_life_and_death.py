@@ -133,6 +133,7 @@ def verdict_of(ended: Ended) -> dict[str, object]:
     }
 
 
+@pytest.mark.long
 def test_two_runs_at_once_end_alike_and_a_stored_run_is_judged_as_it_was(
     onceproof: Command, in_process: InProcess, tmp_path: Path
 ) -> None:

@@ -356,6 +356,7 @@ def test_a_disk_that_the_databases_files_do_not_fit_on_is_named(
         subprocess.run(["umount", str(tmp_path)], check=True)
 
 
+@pytest.mark.long
 def test_a_driver_runs_a_plain_script_to_its_end(local: LocalEnvironment, tmp_path: Path) -> None:
     (tmp_path / "finish").touch()
     driver = local.start_driver(spec(tmp_path, executor_rules=RULE))
@@ -447,6 +448,7 @@ def test_an_auxiliary_process_is_ended_with_what_it_started(local: LocalEnvironm
     assert running.wait(5) == -signal.SIGKILL
 
 
+@pytest.mark.long
 def test_on_a_standalone_cluster_the_executors_outlive_the_drivers_machine_by_themselves(
     standalone: LocalEnvironment, tmp_path: Path
 ) -> None:
@@ -484,6 +486,7 @@ def test_a_killed_executor_is_replaced_and_its_tasks_run_again(standalone: Local
     assert "counted 4" in (tmp_path / "driver.log").read_text()
 
 
+@pytest.mark.long
 def test_three_brokers_survive_the_death_of_the_controller() -> None:
     environment = open_local(LocalOptions(brokers=3))
     try:

@@ -15,6 +15,7 @@ def figures(text: str, row: str) -> list[float]:
     return [float(cell) for cell in line.split("|") if re.fullmatch(r" *[0-9.]+ *", cell)]
 
 
+@pytest.mark.long
 def test_a_sink_is_measured_by_what_spark_says_of_its_batches(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["bench", "guarantees", "postgres_append", "--rows", "24"]) == HELD
     throughput, latency = figures(capsys.readouterr().out, "postgres_append")

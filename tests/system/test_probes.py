@@ -533,6 +533,7 @@ def test_the_abort_of_a_task_and_then_that_of_the_batch_are_reported_once(
     ]
 
 
+@pytest.mark.long
 def test_a_driver_whose_injector_is_gone_dies_at_once_without_its_atexit(start: Start, journal: Journal) -> None:
     parked = threading.Event()
     with Injector(parse("sink.write:before[batch=1] -> delay(1m)"), Killer(), journal.record) as injector:

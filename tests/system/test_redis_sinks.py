@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.harness.sinks import find_sink
-from trials import Run, described, flaw_of, landed, line_of, long
+from trials import Run, described, flaw_of, landed, line_of
 
 HOLDS = {
     "redis_ledger": "client.transaction(",
@@ -15,7 +15,8 @@ HOLDS = {
 """Sinks that claim exactly-once, with a line on the way to their write."""
 
 
-@pytest.mark.parametrize("sink", ["redis_ledger", long("redis_upsert")])
+@pytest.mark.long
+@pytest.mark.parametrize("sink", HOLDS)
 def test_a_replay_changes_nothing(trial: Run, sink: str) -> None:
     result = trial(sink, "sink.write:after[batch=1] -> kill(driver)")
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
@@ -24,7 +25,8 @@ def test_a_replay_changes_nothing(trial: Run, sink: str) -> None:
     assert result.verdict.notes == []
 
 
-@pytest.mark.parametrize("sink", [long(sink) for sink in HOLDS])
+@pytest.mark.long
+@pytest.mark.parametrize("sink", HOLDS)
 def test_a_death_before_the_write_changes_nothing(trial: Run, sink: str) -> None:
     result = trial(sink, f"line[{sink}.py:{line_of(sink, HOLDS[sink])}][batch=1] -> kill(driver)")
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
