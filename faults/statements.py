@@ -18,9 +18,10 @@ Located = ast.stmt | ast.excepthandler | ast.match_case
 def calls_at(path: Path, line: int) -> bool:
     """Whether the statement that is executed at ``line`` calls anything; entering and leaving ``with`` is a call.
 
-    Of a compound statement that is what stands before its colon. What takes from a queue of its own process, as
-    ``queue.get(timeout=1)`` and ``await asyncio.wait_for(queue.get(), 1)`` do, is no call here: it fails or it takes,
-    and never both. Raises OSError or SyntaxError.
+    Of a compound statement that is what stands before its colon. What takes from a queue of its event loop, as
+    ``await queue.get()`` and ``await asyncio.wait_for(queue.get(), 1)`` do, is no call here: it fails or it takes, and
+    never both. ``future.get(timeout=1)`` is one: what it waits for may be done all the same. Raises OSError or
+    SyntaxError.
     """
     statement = statement_at(module_at(path, path.parent).tree, line)
     if statement is None or isinstance(statement, With):
@@ -29,20 +30,22 @@ def calls_at(path: Path, line: int) -> bool:
 
 
 def _calls(node: ast.AST) -> bool:
-    if isinstance(node, ast.Lambda) or _takes(node):
-        return False
-    return isinstance(node, ast.Call | ast.Await) or any(map(_calls, ast.iter_child_nodes(node)))
+    match node:
+        case ast.Lambda():
+            return False
+        case ast.Await(value):
+            return not _takes(value)
+        case ast.Call():
+            return True
+    return any(map(_calls, ast.iter_child_nodes(node)))
 
 
 def _takes(node: ast.AST) -> bool:
-    """Whether an expression is ``get()`` of a queue, by itself, awaited, or under ``wait_for``: others need a name of
-    what they get."""
+    """Whether what is awaited is ``get()`` of a queue, by itself or under ``wait_for``: others name what they get."""
     match node:
-        case ast.Await(value=value):
-            return _takes(value)
-        case ast.Call(func=ast.Attribute(attr="get"), args=[], keywords=keywords):
-            return {keyword.arg for keyword in keywords} <= {"block", "timeout"}
-        case ast.Call(func=ast.Attribute(attr="wait_for") | ast.Name(id="wait_for"), args=[taken, *_]):
+        case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute(), "get"), args=[], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="wait_for") | ast.Name("wait_for"), args=[taken, *_]):
             return _takes(taken)
     return False
 

@@ -251,9 +251,17 @@ def test_a_line_calls_if_its_own_part_of_the_statement_does(writer: Path) -> Non
 
 def test_taking_from_a_queue_fails_or_takes_and_is_no_call_of_which_the_answer_can_be_lost(tmp_path: Path) -> None:
     sink = tmp_path / "sink.py"
-    takes = ("row = queue.get()", "row = self.queue.get(timeout=1)", "row = await asyncio.wait_for(queue.get(), 1)")
-    calls = ("row = table.get(key)", "row = requests.get(url, timeout=1)", "await wait_for(table.get(key), 1)")
-    for lines, expected in ((takes, False), (calls, True), (["row = queue.get() or other()"], True)):
+    takes = ("row = await self.queue.get()", "row = await asyncio.wait_for(queue.get(), 1)")
+    calls = (
+        "row = table.get(key)",
+        "row = requests.get(url, timeout=1)",
+        "await wait_for(table.get(key), 1)",
+        "producer.send(topic, row).get(timeout=10)",  # of kafka-python: it may have been sent
+        "sent = future.get()",
+        "await begun().get()",
+        "row = await queue.get() or other()",
+    )
+    for lines, expected in ((takes, False), (calls, True)):
         for line in lines:
             sink.write_text(f"async def f():\n    {line}  # {len(line)}\n")
             assert calls_at(sink, 2) is expected, line
