@@ -45,6 +45,7 @@ FOUND = {
     "queues_over_a_pool": ("line *:{client.sadd(LEDGER, batch)}", "lost"),
     "cleans_up_after_others": ("line *:{cursor.execute(PUBLISH}", "lost"),
     "forgets_older_batches": ("sink.write:before", "duplicated"),
+    "empties_the_table_at_first": ('line *:{cursor.execute("TRUNCATE events, ledger")}', "lost"),
     "keeps_its_transaction": ("line *:{return f}", "lost"),
     "stages_by_batch": ("line *:{cursor.executemany(f}", "duplicated"),
     "keeps_its_buffer": ("request:before", "duplicated"),
@@ -91,6 +92,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches", "archives_every_tenth_batch",
+    "empties_the_table_at_first",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 

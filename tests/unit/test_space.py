@@ -294,6 +294,30 @@ def test_a_driver_that_was_taken_for_dead_comes_back_before_its_changes_when_the
     assert later(2, 4, 5) == [], "no batch comes behind it"
 
 
+def test_a_driver_is_taken_for_dead_before_what_only_other_batches_than_the_middle_one_do() -> None:
+    def asked(batch: int, kind: str) -> dict[str, Any]:
+        return point("request", "before", batch=batch, service="postgres", kind=kind, text=kind)
+
+    def elsewhere(at_first: list[dict[str, Any]], at_last: list[dict[str, Any]]) -> list[str]:
+        every = [[*batch_of(batch), *lines(batch, (7, 1)), asked(batch, "INSERT")] for batch in range(3)]
+        trace = [*every[0], *at_first, *every[1], *every[2], *at_last]
+        found = space(trace, code=Code(acts=lambda line: True)).points
+        pauses = [one for one in found if one.action == "pause(driver)" and one.role != "middle"]
+        assert all(one.alone for one in pauses)
+        texts = [one.text.replace("pause(driver, longest=30s) until batch.commit:after", "until") for one in pauses]
+        return [text for text in texts if "line[s.py:7]" not in text]
+
+    at_first, at_last = (f"line[s.py:4][batch={batch}]#1 -> until[batch={batch}]" for batch in (0, 2))
+    later = "line[s.py:4][batch=0]#1 -> until[batch=1]"
+    assert elsewhere(lines(0, (4, 1)), []) == [at_first, later]
+    assert elsewhere(lines(0, (4, 1)), lines(2, (4, 1))) == [at_first, later], "once"
+    assert elsewhere([], lines(2, (4, 1))) == [at_last], "no batch comes behind it"
+    dropped = "request:before[service=postgres, kind=DROP, batch=0]#1 -> until[batch=1]"
+    assert elsewhere([asked(0, kind) for kind in ("DROP", "DROP", "INSERT")], []) == [dropped], "by the same line"
+    made = [point("file", "before", batch=0, op=op, path=f"target/{op}") for op in ("mkdir", "unlink")]
+    assert elsewhere(made, []) == ['file:before[op=unlink, path="target/unlink", batch=0]#1 -> until[batch=1]']
+
+
 def test_a_batch_that_is_written_in_pieces_is_struck_three_times_in_the_middle_of_it() -> None:
     def pieces(count: int) -> list[str]:
         asked = [
