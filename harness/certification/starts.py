@@ -55,8 +55,8 @@ def starts(question: Question) -> Iterator[SweepPoint]:
     """The driver dies, or an error is caught, in its first start, and in the one after the crash of a batch; each
     statement once, after the middle batch if it runs there."""
     for start in starts_of(question.trace):
-        yield from (_point(_line(line, 1), KILL, None, FIRST) for line in _separated(question, start) if line)
-        yield from (_point(_line(line, nth), error, None, FIRST) for line, nth, error in _caught(question, start))
+        yield from (_point(start_line(line, 1), KILL, None, FIRST) for line in _separated(question, start) if line)
+        yield from (_point(start_line(line, nth), error, None, FIRST) for line, nth, error in _caught(question, start))
     first, *later = starts_of(question.replay) or [[]]
     known: Known = set()
     crashes = zip(question.roles.items(), later, strict=False)
@@ -84,7 +84,7 @@ def _after(
     for line, nth, action in found:
         if (line, format_action(action)) not in known:
             known.add((line, format_action(action)))
-            yield _point(_again(line, nth, first), action, crash, detail)
+            yield _point(again(line, nth, first), action, crash, detail)
 
 
 def _caught(question: Question, start: Sequence[Event]) -> Iterator[tuple[Line, int, Action]]:
@@ -95,14 +95,14 @@ def _caught(question: Question, start: Sequence[Event]) -> Iterator[tuple[Line, 
             yield line, errors[str(action.arguments["error"])], action
 
 
-def _again(line: Line | None, nth: int, first: Sequence[Event]) -> Point:
+def again(line: Line | None, nth: int, first: Sequence[Event]) -> Point:
     """The nth execution of the line that follows those of the first start; None: the query's start."""
     if line is None:
         return Point("query.start", "before", {}, 2)
-    return _line(line, nth + Counter(map(line_of, first))[line])
+    return start_line(line, nth + Counter(map(line_of, first))[line])
 
 
-def _line(line: Line, nth: int) -> Point:
+def start_line(line: Line, nth: int) -> Point:
     return Point("line", None, {"file": line.file, "line": line.line, "when": "start"}, nth)
 
 

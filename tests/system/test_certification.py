@@ -46,6 +46,7 @@ FOUND = {
     "cleans_up_after_others": ("line *:{cursor.execute(PUBLISH}", "lost"),
     "forgets_older_batches": ("sink.write:before", "duplicated"),
     "empties_the_table_at_first": ('line *:{cursor.execute("TRUNCATE events, ledger")}', "lost"),
+    "removes_orphans_at_start": ("line *:{orphans = [}", "unreadable"),
     "keeps_its_transaction": ("line *:{return f}", "lost"),
     "stages_by_batch": ("line *:{cursor.executemany(f}", "duplicated"),
     "keeps_its_buffer": ("request:before", "duplicated"),

@@ -152,3 +152,26 @@ def test_points_of_a_start_know_no_batch_and_show_no_recovery_of_one() -> None:
     assert (point.batch, point.alone, point.detail) == (None, True, "at the first start")
     assert not shows_a_recovery(point)
     assert point.plan != Plan()
+
+
+def test_a_driver_is_taken_for_dead_once_a_start_has_found_something_out() -> None:
+    def batch(number: int) -> dict[str, Any]:
+        return {"event": "point", "phase": "sink.write", "edge": "before", "batch": number}
+
+    def pauses(first: Sequence[int], again: Sequence[int], batches: int = 3, calls: Sequence[int] = range(99)) -> Any:
+        trace = [*ran(*first), *map(batch, range(batches))]
+        asked = question(trace, [*ran(*first), *ran(*again)], acts=())
+        code = replace(asked.code, calls=lambda line: line.line in calls)
+        found = [one for one in space_of(replace(asked, code=code)).points if one.action == "pause(driver)"]
+        assert all((one.batch, one.alone) == (None, True) for one in found if "start" in one.detail)
+        texts = [one.text for one in found if "start" in one.detail]
+        return [text.replace("pause(driver, longest=30s) until batch.commit:after", "until") for text in texts]
+
+    assert pauses((2, 3), (2, 3)) == [], "behind the last one the query begins"
+    assert pauses((2, 3, 5, 6, 7), (2, 3, 7)) == [
+        f"line[s.py:{line}][when=start]#1 -> until[batch=2]" for line in (3, 6)
+    ], "where a statement begins"
+    assert pauses((2, 3, 4, 6), (2, 3, 4, 6), calls=(2, 4, 6)) == ["line[s.py:4][when=start]#1 -> until[batch=2]"]
+    assert pauses((2, 3), (2, 3, 4, 3), batches=1) == [f"{CRASH}; line[s.py:4][when=start]#1 -> until[batch=1]"]
+    many = pauses(range(10, 30), range(10, 30))
+    assert [text[len("line[s.py:") :][:2] for text in many] == ["11", "17", "22", "28"]

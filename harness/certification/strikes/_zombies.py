@@ -23,16 +23,17 @@ def paused(
     here: Step | Line,
     at: Point,
     role: str,
-    batch: int,
+    batch: int | None,
     until: Point,
     detail: str,
     *more: Fault,
     then: Sequence[Action] = (),
     longest: float = LONGEST,
+    before: Sequence[Fault] = (),
 ) -> SweepPoint:
     pause = Action("pause", "driver", {"longest": longest}, until=until)
     shown = format_action(Action("pause", "driver"))
-    plan = Plan((Fault(at, (pause, *then)), *more))
+    plan = Plan((*before, Fault(at, (pause, *then)), *more))
     return SweepPoint(here, shown, role, batch, plan, f"taken for dead{detail}", alone=True)
 
 
