@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, Value, format_action
@@ -55,24 +55,30 @@ Loss = Callable[[Effect, str], Action | None]
 
 @dataclass(frozen=True)
 class Family:
-    """The effects of a phase: how reports of it are read, in their order, and the ways in which one is lost."""
+    """The effects of a phase: how reports of it are read, in their order, and the ways in which one is lost. Where one
+    ``may_fail`` without a fault (a directory is made by whichever thread comes first), it has no after then."""
 
     phase: str
     read: Callable[[Sequence[Event]], Sequence[Effect]]
     losses: Callable[[Question], Sequence[Loss]]
     none: str
+    may_fail: bool = False
 
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
         """Those of a batch in the order in which they came, in these runs or in all."""
-        done = self.done(reports(journal, batch))
-        return self.read([event for event in done if runs is None or event.get("run") in runs])
+        own = [event for event in reports(journal, batch) if runs is None or event.get("run") in runs]
+        begun = self.read(self.done(own))
+        if not self.may_fail:
+            return begun
+        ended = {one.address for one in self.read(self.done(own, "after"))}
+        return [one if one.address in ended else replace(one, answered=False) for one in begun]
 
-    def done(self, journal: Sequence[Event]) -> list[Event]:
-        """The reports of those that were done in any batch, where each begins."""
+    def done(self, journal: Sequence[Event], edge: str = "before") -> list[Event]:
+        """The reports of those that were done in any batch, where each begins or ends."""
         return [
             event
             for event in journal
-            if event["event"] == "point" and (event["phase"], event.get("edge")) == (self.phase, "before")
+            if event["event"] == "point" and (event["phase"], event.get("edge")) == (self.phase, edge)
             if event.get("batch") is not None
         ]
 

@@ -62,6 +62,14 @@ def test_the_driver_dies_before_each_change_and_after_the_last_and_each_kind_fai
     assert struck(found, "fail") == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
 
 
+def test_a_change_that_has_failed_by_itself_has_no_after() -> None:
+    first, second = [made(1, "mkdir target/a") for _ in range(2)]
+    found = space(*first, *second[:1])
+    one, other = 'before[op=mkdir, path="target/a"', 'before[op=mkdir, path="target/a", batch=1]#2'
+    assert struck(found) == [one, other]
+    assert struck(found, "fail") == [one, one.replace("before", "after"), other]
+
+
 def test_files_named_after_the_values_of_rows_are_alike() -> None:
     names = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
     found = space(*made(1, *(f"create target/key={name}/part" for name in names), "create target/_SUCCESS"))

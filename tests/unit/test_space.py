@@ -172,7 +172,11 @@ def test_a_driver_is_taken_for_dead_in_the_first_batch_too_and_once_until_the_ne
 def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> None:
     def changes(batch: int) -> list[dict[str, Any]]:
         asked = [point("request", "before", batch=batch, service="postgres", kind=kind, text=kind) for kind in "ABCDE"]
-        made = [point("file", "before", batch=batch, op="create", path=f"target/{name}") for name in "abcde"]
+        made = [
+            point("file", edge, batch=batch, op="create", path=f"target/{name}")
+            for name in "abcde"
+            for edge in ("before", "after")
+        ]
         return [*asked, *made]
 
     def taken(by_lines: bool) -> list[str]:
