@@ -263,11 +263,13 @@ class Execution:
 
     def _ended(self, step: Step, awaited: Awaited | None) -> str:
         assert step.spec.end is not None  # declarations.check_spec
+        # Asked before: once it goes on, the process may report the point itself.
+        reached = awaited is not None and awaited.reached
         detail = "it does not go on" if step.ends_by_death else step.spec.end(step.action, step.scene)
         if awaited is not None:
             with self._lock:
                 fields = {"fault": step.armed.index, "process": step.process, "detail": detail}
-                self._record("resumed", {**fields, "reached": awaited.reached, "given_up": awaited.given_up})
+                self._record("resumed", {**fields, "reached": reached, "given_up": awaited.given_up})
             if awaited.given_up and step.longest is None:
                 raise InjectionError("resumed without the point that it was to wait for: that was never reported")
         return detail

@@ -501,6 +501,26 @@ def test_a_pause_that_ends_without_its_point_says_whether_it_was_given_up(
     assert (resumed["reached"], resumed["given_up"]) == (False, given_up)
 
 
+def test_a_process_that_goes_on_without_the_point_may_then_report_it_itself(
+    journal: Journal, acts: Acts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = "sink.write:after -> pause(driver, longest=10ms) until batch.commit:after[batch=1]"
+    with serving(plan, acts, journal) as injector:
+        itself = Probe(injector)
+
+        def resume(*_: object, **more: object) -> str:
+            itself.tell("batch.commit", "after", batch=1)
+            journal.wait_for("point", 2)
+            return "resumed"
+
+        monkeypatch.setattr(acts, "resume", resume)
+        Probe(injector).ask("sink.write", "after", batch=1)
+        journal.wait_for("fault.confirmed")
+        assert itself.answer() == b"G"
+    [resumed] = journal.named("resumed")
+    assert resumed["reached"] is False, "nobody else has"
+
+
 def test_pause_until_a_point_resumes_before_the_reporter_goes_on(journal: Journal, acts: Acts) -> None:
     plan = "sink.write:after[batch=1] -> pause(driver) until batch.commit:after[batch=1] then delay(1ms)"
     with serving(plan, acts, journal) as injector:
