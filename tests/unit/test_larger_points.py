@@ -18,8 +18,9 @@ def asked(kind: str, batch: int = 0, service: str = "postgres") -> dict[str, Any
     return {**OF_BATCH, "phase": "request", "batch": batch, "service": service, "kind": kind}
 
 
-def changed(op: str, path: str, batch: int = 0) -> dict[str, Any]:
-    return {**OF_BATCH, "phase": "file", "batch": batch, "op": op, "path": path}
+def changed(op: str, path: str, batch: int = 0) -> list[dict[str, Any]]:
+    change = {**OF_BATCH, "phase": "file", "batch": batch, "op": op, "path": path}
+    return [change, {**change, "edge": "after"}]
 
 
 def space(trace: list[dict[str, Any]], batches: int | None = 5) -> Space:
@@ -42,8 +43,8 @@ def test_the_driver_dies_behind_the_first_request_of_each_kind_in_a_large_batch(
 
 
 def test_and_behind_the_first_change_of_each_kind_in_a_directory() -> None:
-    trace = [changed("create", f"target/{number}.jsonl") for number in range(2)]
-    trace += [changed("rename", "target/0.jsonl"), changed("create", "elsewhere/0.jsonl")]
+    trace = [event for number in range(2) for event in changed("create", f"target/{number}.jsonl")]
+    trace += [*changed("rename", "target/0.jsonl"), *changed("create", "elsewhere/0.jsonl")]
     assert texts(trace) == [
         f'set batches = 1; set rows = 16000; file:after[op={op}, path="{directory}/*", batch=0]#1 -> kill(driver)'
         for op, directory in (("create", "target"), ("rename", "target"), ("create", "elsewhere"))

@@ -113,7 +113,7 @@ def test_a_broken_sink_names_the_anomalies_that_break_its_claim(file: Path) -> N
     sink = load(file)
     assert sink.GUARANTEE == "exactly-once" or (sink.GUARANTEE, sink.FLAW) == ("at-least-once", ("lost",))
     assert sink.FLAW
-    assert set(sink.FLAW) <= {"lost", "duplicated", "stale", "withdrawn", "hanging"}
+    assert set(sink.FLAW) <= {"lost", "duplicated", "stale", "withdrawn", "hanging", "unreadable"}
     assert all(kind in (sink.__doc__ or "") for kind in sink.FLAW)
 
 

@@ -90,7 +90,8 @@ def test_a_statement_and_a_name_of_a_file_that_no_other_batch_has_are_struck() -
         journal.append({**insert, "text": f"INSERT INTO events VALUES ({batch})", "batch": batch})
         if batch == 9:
             journal.append({**insert, "text": "INSERT INTO archive SELECT", "batch": batch})
-        journal.append({**rename, "path": f"target/log/{batch}{'.compact' if batch == 9 else ''}", "batch": batch})
+        path = f"target/log/{batch}{'.compact' if batch == 9 else ''}"
+        journal += [{**rename, "edge": edge, "path": path, "batch": batch} for edge in ("before", "after")]
     trace = [event for event in journal if event["batch"] in (1, 2)]
     question = Question(trace=trace, roles={"second": 1, "middle": 2}, refusal=lambda plan: None)
     assert struck(question, journal) == [
