@@ -10,7 +10,7 @@ let the query start without what was to be done before it, and are points of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -18,7 +18,6 @@ from ...faults import Action, Fault, Plan, Point, format_action, format_fault
 from .callers import callers_by_line, caught
 from .lines import facts_at, fails
 from .points import ANY_BATCH, KILL, Gap, Question, SweepPoint, crash_in
-from .roles import MIDDLE
 from .trace import Event, Line, Step, around, executions, line_of
 
 MAIN_THREAD = "MainThread"
@@ -57,12 +56,16 @@ def starts(question: Question) -> Iterator[SweepPoint]:
     for start in starts_of(question.trace):
         yield from (_point(start_line(line, 1), KILL, None, FIRST) for line in _separated(question, start) if line)
         yield from (_point(start_line(line, nth), error, None, FIRST) for line, nth, error in _caught(question, start))
-    first, *later = starts_of(question.replay) or [[]]
+    first, later = starts_in_the_replay(question)
     known: Known = set()
-    crashes = zip(question.roles.items(), later, strict=False)
-    for (_, batch), start in sorted(crashes, key=lambda crash: crash[0][0] != MIDDLE):
-        crash = crash_in(batch)
-        yield from _after(question, crash, first, start, known, AGAIN)
+    for batch in sorted(later, key=lambda batch: batch != question.middle):
+        yield from _after(question, crash_in(batch), first, later[batch], known, AGAIN)
+
+
+def starts_in_the_replay(question: Question) -> tuple[Sequence[Event], Mapping[int, Sequence[Event]]]:
+    """The first start, and by batch those after the crash of each role's."""
+    first, *later = starts_of(question.replay) or [[]]
+    return first, dict(zip(question.roles.values(), later, strict=False))
 
 
 def facts_of_starts(question: Question) -> Iterator[Gap]:

@@ -67,6 +67,11 @@ def end_of(batch: int) -> Point:
     return Point("batch.commit", "after", {"batch": batch})
 
 
+def next_or_last(question: Question, batch: int) -> int:
+    """The batch behind this one; this one, if there is none."""
+    return batch + 1 if reports(question.trace, batch + 1) else batch
+
+
 def acting(question: Question, batch: int) -> list[Line]:
     """The driver's lines that may change something in a batch, in the order of their first executions."""
     return [line for line in dict.fromkeys(driver_lines(question.trace, batch)) if question.code.acts(line)]

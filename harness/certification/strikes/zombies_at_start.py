@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from ....faults import Fault, Point
 from ..points import ANY_BATCH, Question, SweepPoint, crash_in
-from ..starts import AGAIN, FIRST, again, start_line, starts_of
-from ..trace import Event, Line, line_of, reports
+from ..starts import AGAIN, FIRST, again, start_line, starts_in_the_replay, starts_of
+from ..trace import Event, Line, line_of
 from ._declaration import Strike
-from ._zombies import end_of, evenly, paused
+from ._zombies import end_of, evenly, next_or_last, paused
 
 AT_MOST = 4
 """Lines of a start, evenly, the first and the last among these."""
@@ -19,21 +19,18 @@ AT_MOST = 4
 
 def at_start(question: Question) -> Iterator[SweepPoint]:
     """In the first start, and in the one after the crash of the middle batch at lines that are new there."""
-    for first in starts_of(question.trace)[:1]:
-        for line in evenly(_informed(question, first), AT_MOST):
+    for start in starts_of(question.trace)[:1]:
+        for line in evenly(_informed(question, start), AT_MOST):
             yield _point(question, line, start_line(line, 1), question.roles[question.first_role], FIRST)
-    first, *later = starts_of(question.replay) or [[]]
-    crashes = zip(sorted(question.roles.values()), later, strict=False)
-    for batch, start in crashes:
-        if batch == question.middle:
-            known = {line_of(event) for event in first}
-            new = [line for line in _informed(question, start) if line not in known]
-            for line in evenly(new, AT_MOST):
-                yield _point(question, line, again(line, 1, first), batch, AGAIN, crash_in(batch))
+    first, later = starts_in_the_replay(question)
+    known, batch = set(map(line_of, first)), question.middle
+    new = [line for line in _informed(question, later.get(batch, ())) if line not in known]
+    for line in evenly(new, AT_MOST):
+        yield _point(question, line, again(line, 1, first), batch, AGAIN, crash_in(batch))
 
 
 def _point(question: Question, line: Line, at: Point, batch: int, detail: str, *before: Fault) -> SweepPoint:
-    until = end_of(batch + 1 if reports(question.trace, batch + 1) else batch)
+    until = end_of(next_or_last(question, batch))
     return paused(line, at, ANY_BATCH, None, until, f" {detail}", before=before)
 
 

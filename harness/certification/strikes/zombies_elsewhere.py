@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..effects import Effect
-from ..kinds import FAMILIES, effects_of, kind_of
+from ..kinds import FAMILIES, Kind, effects_of, kind_of
 from ..points import Question, SweepPoint
-from ..trace import Line, driver_lines, reports
+from ..trace import Line, driver_lines
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused_before
+from ._zombies import acting, end_of, evenly, next_or_last, of_changes, paused_before
 
 AT_MOST = 3
 """Changes in a batch: the first, the last, and one between them."""
@@ -23,7 +23,7 @@ def elsewhere(question: Question) -> Iterator[SweepPoint]:
     for role, batch in question.roles.items():
         found = _changes(question, batch, known)
         known |= _has(question, batch)
-        last = batch + 1 if reports(question.trace, batch + 1) else batch
+        last = next_or_last(question, batch)
         for change in evenly(found, AT_MOST):
             yield paused_before(change, role, batch, end_of(last), ", until the next batch" if last != batch else "")
 
@@ -40,9 +40,11 @@ def _changes(question: Question, batch: int, known: set[object]) -> Sequence[Lin
     for lines in (of_changes(question, batch), acting(question, batch)):
         if new := [line for line in lines if line not in known]:
             return new
-    effects = [one for family in FAMILIES for one in effects_of(question, family, batch)]
-    first = {kind_of(one): one for one in reversed(effects) if one.where.get("op") != "mkdir"}
-    return [one for one in effects if first.get(kind_of(one)) is one and kind_of(one) not in known]
+    first: dict[Kind, Effect] = {}
+    for effect in (one for family in FAMILIES for one in effects_of(question, family, batch)):
+        if effect.where.get("op") != "mkdir" and kind_of(effect) not in known:
+            first.setdefault(kind_of(effect), effect)
+    return [*first.values()]
 
 
 STRIKE = Strike(67, (elsewhere,))
