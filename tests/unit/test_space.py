@@ -408,7 +408,7 @@ def test_a_task_fails_until_its_last_attempt_and_until_its_job_is_given_up() -> 
 def test_batches_of_two_digits_are_struck_in_a_longer_run_of_their_own() -> None:
     trace = [*batch_of(1), point("batch.commit", "before", batch=1)]
     found = space(trace, roles={"middle": 1}, batches=3).points
-    late = [one for one in found if one.role == "late"]
+    late = [one for one in found if one.role == "late" and one.action != "fail"]
     assert [one.text for one in late] == [
         "set batches = 12",
         *(f"set batches = 12; batch.commit:before[batch={batch}] -> kill(driver)" for batch in (9, 10, 11)),
@@ -421,7 +421,15 @@ def test_batches_of_two_digits_are_struck_in_a_longer_run_of_their_own() -> None
     assert all(len({str(one.plan.settings) for one in pack.points}) == 1 for pack in packs(found, 8))
 
 
-def test_what_every_batch_asks_for_is_struck_where_ten_batches_lie_behind_it() -> None:
+def test_a_task_fails_in_a_longer_run_that_has_no_other_fault() -> None:
+    trace = [*batch_of(1, stages=(1, 2)), point("batch.commit", "before", batch=1)]
+    late = [one for one in space(trace, roles={"middle": 1}, batches=3).points if one.role == "late"]
+    [failing] = [one for one in late if one.action == "fail"]
+    assert failing.text == "set batches = 12; task.run:after[batch=8, stage=2, partition=0] -> fail"
+    assert failing.alone
+
+
+def test_what_every_batch_asks_for_is_struck_where_ten_batches_lie_behind_it_and_before_the_tenth() -> None:
     def asked(batch: int, *kinds: str) -> list[dict[str, Any]]:
         more = {"batch": batch, "service": "postgres"}
         of_kinds = [point("request", "before", kind=kind, text=kind, **more) for kind in kinds]
@@ -431,8 +439,9 @@ def test_what_every_batch_asks_for_is_struck_where_ten_batches_lie_behind_it() -
     late = [one for one in space(trace, batches=3).points if one.role == "late" and one.step.startswith("request")]
     assert [one.text for one in late] == [
         f"set batches = 12; request:{edge}[service=postgres, kind={kind}, batch={batch}]#1 -> kill(driver)"
+        for batches in ((("before", 10), ("after", 11)), (("after", 8),))
         for kind in ("INSERT", "DELETE")
-        for edge, batch in (("before", 10), ("after", 11))
+        for edge, batch in batches
     ]
 
 

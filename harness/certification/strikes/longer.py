@@ -1,5 +1,5 @@
-"""A run of twelve batches: sinks that compare batch ids as text go wrong once these have two digits, and some tidy up
-what is older than ten batches, or forget that they know it."""
+"""A run of twelve batches: sinks that compare batch ids as text go wrong once these have two digits, some tidy up what
+is older than ten batches, or forget that they know it, and some sum up in each tenth batch what there is by then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..kinds import Kind, kinds_in
-from ..points import KILL, Question, SweepPoint, crash_in, selector
+from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
+from ..steps import shown
 from ..trace import Step, executed
 from ._declaration import Strike
 from ._zombies import end_of, paused
@@ -22,6 +23,8 @@ STRUCK = (9, 10, 11)
 """The last id of one digit, the first of two, and one that follows another of two."""
 BEHIND_TEN = (10, 11)
 """Those that have ten batches before them."""
+CUT_SHORT = 8
+"""Next comes what sums up the first ten batches: at their end (id 9), or before the eleventh (id 10)."""
 
 LONGEST = 60.0
 """Seconds: what a driver may take for its start and eleven batches."""
@@ -50,6 +53,23 @@ def longer(question: Question) -> Iterator[SweepPoint]:
             batch = next(turns)
             fault = Fault(kind.point(edge, batch, 1), (KILL,))
             yield _point(Step(kind.phase, edge), fault, batch, f"{kind.shown}, ")
+    yield from _left_over(question)
+
+
+def _left_over(question: Question) -> Iterator[SweepPoint]:
+    """A batch is cut short behind the first change of each kind, or a task where it has ended: what is left of that is
+    no part of what a later batch sums up.
+
+    Where the driver has not died, a later death of it would have the next one clean up: such a run has one fault.
+    """
+    for kind in _of_every_batch(question):
+        fault = Fault(kind.point("after", CUT_SHORT, 1), (KILL,))
+        yield _point(Step(kind.phase, "after"), fault, CUT_SHORT, f"{kind.shown}, ")
+    seen = executed(question.trace, question.middle)
+    ended = Step("task.run", "after", seen.writing)
+    if ended in seen.steps:
+        fault = Fault(of_one_task(selector(ended, CUT_SHORT), seen), (FAIL,))
+        yield replace(_point(shown(ended, seen), fault, CUT_SHORT), alone=True)
 
 
 def _long_ago() -> SweepPoint:
@@ -64,9 +84,9 @@ def _of_every_batch(question: Question) -> list[Kind]:
     return [kind for kind in first if all(kind in one for one in others)]
 
 
-def _point(here: Step, fault: Fault, batch: int, shown: str = "") -> SweepPoint:
-    detail = f"{shown}{BATCHES} batches, id {batch}"
-    return SweepPoint(here, format_action(KILL), LATE, batch, Plan((fault,), SETTINGS), detail)
+def _point(here: Step, fault: Fault, batch: int, what: str = "") -> SweepPoint:
+    detail = f"{what}{BATCHES} batches, id {batch}"
+    return SweepPoint(here, format_action(*fault.actions), LATE, batch, Plan((fault,), SETTINGS), detail)
 
 
 STRIKE = Strike(95, (longer,))
