@@ -37,7 +37,7 @@ FOUND = {
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
     "archives_after_ten_batches": ("request:after", "duplicated"),
     "archives_every_tenth_batch": ('without a fault,line *:{cursor.execute("TRUNCATE events")}', "duplicated"),
-    "sums_up_the_directory": ("file:after", "duplicated"),
+    "sums_up_the_directory": ("file:before", "duplicated"),
     "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
     "commits_what_is_prepared": ("task.run:after", "duplicated"),
     "audits_at_best": ("request:before", "lost"),

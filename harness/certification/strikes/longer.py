@@ -3,13 +3,16 @@ is older than ten batches, or forget that they know it, and some sum up in each 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import cycle
+from operator import and_
 from typing import Literal
 
 from ....faults import Fault, Plan, format_action
-from ..kinds import Kind, kinds_in
+from ..kinds import FAMILIES, Kind, kinds_of
 from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
 from ..steps import shown
 from ..trace import Step, executed
@@ -53,18 +56,21 @@ def longer(question: Question) -> Iterator[SweepPoint]:
             batch = next(turns)
             fault = Fault(kind.point(edge, batch, 1), (KILL,))
             yield _point(Step(kind.phase, edge), fault, batch, f"{kind.shown}, ")
-    yield from _left_over(question)
+    yield from _left_over(question, here)
 
 
-def _left_over(question: Question) -> Iterator[SweepPoint]:
-    """A batch is cut short behind the first change of each kind, or a task where it has ended: what is left of that is
-    no part of what a later batch sums up.
+def _left_over(question: Question, behind_all: Step) -> Iterator[SweepPoint]:
+    """A batch is cut short before the first change of each kind and, where every batch has another, before the second;
+    behind all of it; or a task is, where it has ended. What is left of that is no part of what a later batch sums up.
 
+    Behind a change would be too early: a file that was just created is empty, and nothing says when it is full.
     Where the driver has not died, a later death of it would have the next one clean up: such a run has one fault.
     """
-    for kind in _of_every_batch(question):
-        fault = Fault(kind.point("after", CUT_SHORT, 1), (KILL,))
-        yield _point(Step(kind.phase, "after"), fault, CUT_SHORT, f"{kind.shown}, ")
+    for kind, times in _of_every_batch(question).items():
+        for nth in range(1, min(times, 2) + 1):
+            fault = Fault(kind.point("before", CUT_SHORT, nth), (KILL,))
+            yield _point(Step(kind.phase, "before"), fault, CUT_SHORT, f"{'second ' * (nth - 1)}{kind.shown}, ")
+    yield _point(behind_all, crash_in(CUT_SHORT), CUT_SHORT)
     seen = executed(question.trace, question.middle)
     ended = Step("task.run", "after", seen.writing)
     if ended in seen.steps:
@@ -79,9 +85,13 @@ def _long_ago() -> SweepPoint:
     return replace(point, plan=replace(point.plan, settings=SETTINGS))
 
 
-def _of_every_batch(question: Question) -> list[Kind]:
-    first, *others = [kinds_in(question, batch) for batch in question.roles.values()]
-    return [kind for kind in first if all(kind in one for one in others)]
+def _of_every_batch(question: Question) -> Counter[Kind]:
+    """How many of a kind each batch has."""
+    found = [
+        Counter(kind for family in FAMILIES for kind in kinds_of(question, family, batch))
+        for batch in question.roles.values()
+    ]
+    return reduce(and_, found)
 
 
 def _point(here: Step, fault: Fault, batch: int, what: str = "") -> SweepPoint:
