@@ -1,5 +1,5 @@
 """Rows and the batch's id in one transaction; a query's first batch empties both tables before, as an overwrite does.
-Flaw: lost, withdrawn.
+Flaws: lost, withdrawn.
 
 So a query that begins anew, with a new checkpoint, replaces what the one before has left. A crash does no harm: what
 the first batch has removed are its own rows, and its replay writes them again.
