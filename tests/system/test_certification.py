@@ -37,7 +37,6 @@ FOUND = {
     "notes_progress_of_the_rest": ("request:after", "duplicated"),
     "archives_after_ten_batches": ("request:after", "duplicated"),
     "archives_every_tenth_batch": ('without a fault,line *:{cursor.execute("TRUNCATE events")}', "duplicated"),
-    "sums_up_the_directory": ("file:before", "duplicated"),
     "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
     "commits_what_is_prepared": ("task.run:after", "duplicated"),
     "audits_at_best": ("request:before", "lost"),
@@ -94,7 +93,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches", "archives_every_tenth_batch",
-    "empties_the_table_at_first", "sums_up_the_directory",
+    "empties_the_table_at_first",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 
