@@ -3,6 +3,7 @@ one directory."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -51,6 +52,6 @@ def kinds_of(question: Question, family: Family, batch: int) -> list[Kind]:
     return [kind_of(one) for one in steady(question, family, batch) if one.answered]
 
 
-def kinds_in(question: Question, batch: int) -> list[Kind]:
-    """Each kind once."""
-    return list(dict.fromkeys(kind for family in FAMILIES for kind in kinds_of(question, family, batch)))
+def kinds_in(question: Question, batch: int) -> Counter[Kind]:
+    """How many of each kind there are, in the order in which the kinds come."""
+    return Counter(kind for family in FAMILIES for kind in kinds_of(question, family, batch))

@@ -12,7 +12,7 @@ from operator import and_
 from typing import Literal
 
 from ....faults import Fault, Plan, format_action
-from ..kinds import FAMILIES, Kind, kinds_of
+from ..kinds import Kind, kinds_in
 from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
 from ..steps import shown
 from ..trace import Step, executed
@@ -47,30 +47,30 @@ def longer(question: Question) -> Iterator[SweepPoint]:
     if not any(here in executed(question.trace, batch).steps for batch in question.roles.values()):
         return
     yield LONG_RUN
-    for batch in STRUCK:
+    for batch in (CUT_SHORT, *STRUCK):
         yield _point(here, crash_in(batch), batch)
     yield _long_ago()
     turns = cycle(BEHIND_TEN)
-    for kind in _of_every_batch(question):
+    of_every_batch = reduce(and_, (kinds_in(question, batch) for batch in question.roles.values()))
+    for kind in of_every_batch:
         for edge in EDGES:
             batch = next(turns)
             fault = Fault(kind.point(edge, batch, 1), (KILL,))
             yield _point(Step(kind.phase, edge), fault, batch, f"{kind.shown}, ")
-    yield from _left_over(question, here)
+    yield from _left_over(question, of_every_batch)
 
 
-def _left_over(question: Question, behind_all: Step) -> Iterator[SweepPoint]:
+def _left_over(question: Question, kinds: Counter[Kind]) -> Iterator[SweepPoint]:
     """A batch is cut short before the first change of each kind and, where every batch has another, before the second;
-    behind all of it; or a task is, where it has ended. What is left of that is no part of what a later batch sums up.
+    or a task is, where it has ended. What is left of that is no part of what a later batch sums up.
 
     Behind a change would be too early: a file that was just created is empty, and nothing says when it is full.
     Where the driver has not died, a later death of it would have the next one clean up: such a run has one fault.
     """
-    for kind, times in _of_every_batch(question).items():
-        for nth in range(1, min(times, 2) + 1):
+    for kind, times in kinds.items():
+        for nth, ordinal in enumerate(("", "second ")[:times], start=1):
             fault = Fault(kind.point("before", CUT_SHORT, nth), (KILL,))
-            yield _point(Step(kind.phase, "before"), fault, CUT_SHORT, f"{'second ' * (nth - 1)}{kind.shown}, ")
-    yield _point(behind_all, crash_in(CUT_SHORT), CUT_SHORT)
+            yield _point(Step(kind.phase, "before"), fault, CUT_SHORT, f"{ordinal}{kind.shown}, ")
     seen = executed(question.trace, question.middle)
     ended = Step("task.run", "after", seen.writing)
     if ended in seen.steps:
@@ -83,15 +83,6 @@ def _long_ago() -> SweepPoint:
     here = Step("sink.write", "before")
     point = paused(here, selector(here, 0), LATE, 0, end_of(BEHIND_TEN[0]), f", {BATCHES} batches", longest=LONGEST)
     return replace(point, plan=replace(point.plan, settings=SETTINGS))
-
-
-def _of_every_batch(question: Question) -> Counter[Kind]:
-    """How many of a kind each batch has."""
-    found = [
-        Counter(kind for family in FAMILIES for kind in kinds_of(question, family, batch))
-        for batch in question.roles.values()
-    ]
-    return reduce(and_, found)
 
 
 def _point(here: Step, fault: Fault, batch: int, what: str = "") -> SweepPoint:
