@@ -103,9 +103,15 @@ def restart_delay(fault: Fault, number: int) -> float:
 
 def has_phase(shape: SinkShape, phase: Phase) -> bool:
     """Whether a job with a sink of this shape can have ``phase``."""
+    return shape.execution in phase.executions and is_one_of(shape, phase.sinks)
+
+
+def is_one_of(shape: SinkShape, sinks: Sinks) -> bool:
+    """Whether a sink of this shape, with its job, may be one of these."""
     having: dict[Sinks, bool] = {
         "every": True,
         "v2": shape.v2,
+        "rows": shape.v2 or shape.file or shape.writes_batches,
         "manifest": shape.file,
         "kafka": "kafka" in shape.spoken_to,
         "kafka-transactions": shape.kafka_transactions,
@@ -116,8 +122,7 @@ def has_phase(shape: SinkShape, phase: Phase) -> bool:
         "files": shape.writes_files,
     }
     known = ("services", "files")  # of any sink
-    unknown = shape.unknown and phase.sinks not in known
-    return shape.execution in phase.executions and (unknown or having[phase.sinks])
+    return (shape.unknown and sinks not in known) or having[sinks]
 
 
 def phases_of(shape: SinkShape) -> list[tuple[Phase, tuple[Edge, ...]]]:
@@ -132,7 +137,10 @@ def required_steps(shape: SinkShape) -> frozenset[tuple[str, Edge | None]]:
     of which nothing is known only what every sink has is required; ``task.row`` depends on the number of rows.
     """
     steps: set[tuple[str, Edge | None]] = {
-        (phase.name, edge) for phase in PHASES if phase.sinks == "every" and not phase.place for edge in phase.edges
+        (phase.name, edge)
+        for phase in PHASES
+        if phase.sinks == "every" and phase.traced and not phase.place
+        for edge in phase.edges
     }
     if shape.v2:
         steps |= {(name, edge) for name in ("task.commit", "sink.commit") for edge in phase_named(name).edges}

@@ -17,7 +17,17 @@ from .protocols import PROTOCOLS
 
 ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "files"]
 Sinks = Literal[
-    "every", "v2", "manifest", "kafka", "kafka-transactions", "python", "stateful", "services", "own services", "files"
+    "every",
+    "v2",
+    "rows",
+    "manifest",
+    "kafka",
+    "kafka-transactions",
+    "python",
+    "stateful",
+    "services",
+    "own services",
+    "files",
 ]
 Execution = Literal["micro-batch", "async progress", "real-time", "continuous"]
 Kind = Literal["number", "text", "duration", "class", "flag"]
@@ -51,6 +61,7 @@ ENVIRONMENTS = ("local", "docker")
 SINKS: dict[Sinks, str] = {
     "every": "every sink",
     "v2": "V2 sinks",
+    "rows": "V2 sinks, Spark's file sink, and foreachBatch's function where it uses df.write",
     "manifest": "Spark's file sink",
     "kafka": "sinks that write to Kafka",
     "kafka-transactions": "sinks with Kafka transactions",
@@ -128,7 +139,8 @@ class Phase:
     ``edges`` is empty for a line. ``selectors`` are in the order in which they are printed; those of its ``place``, if
     it has one, come first and are written in brackets of their own. ``two_phase`` is the step's name in the words of
     two-phase commit, ``source`` the class and method whose call it is. ``step`` orders the catalogue along the
-    protocol. ``executions`` have it, except for the edges that they ``lack``. ``serves_worker``: a Python worker serves
+    protocol. ``traced`` are the sinks whose traces have it (None: only a plan that names it has it reported).
+    ``executions`` have it, except for the edges that they ``lack``. ``serves_worker``: a Python worker serves
     the task that is parked here, if the sink has Python code in its tasks. ``sweep`` are the actions by which a
     certification strikes here.
     """
@@ -142,6 +154,7 @@ class Phase:
     two_phase: str
     source: str
     step: int
+    traced: Sinks | None = "every"
     serves_worker: bool = False
     sweep: tuple[Action, ...] = ()
     executions: tuple[Execution, ...] = OF_BATCHES

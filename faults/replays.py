@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..requirements import Requirement
+from ..requirements import Requirement, Step
 from .declarations import Execution
 
 DRIVER = ("driver",)
 
+PLANNED: tuple[Step, ...] = (("batch.plan", "before"), ("batch.offsets", "before"))
+"""Steps at which the input of a batch is known, if at all, to its driver alone."""
+
 OF_A_DRIVER = (
-    Requirement("planned_again", (("batch.offsets", "before"),), in_batch=True, targets=DRIVER),
+    Requirement("planned_again", PLANNED, in_batch=True, targets=DRIVER),
     Requirement("handed_over", (("batch.offsets", "after"), ("sink.write", "before")), in_batch=True, targets=DRIVER),
     Requirement("gone_on", (("batch.commit", "after"),), in_batch=True, targets=DRIVER),
     Requirement("new_run", (("query.start", "before"),), targets=DRIVER),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from types import CodeType
@@ -45,21 +45,22 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class SinkShape:
     """The kind of a sink, which decides the phases it has.
 
-    ``foreach_batch``: a function called with each batch. ``v2``: a DataSource V2 writer. ``file``: Spark's own file
-    sink. ``kafka_sink``: Spark's own for Kafka. ``unknown``: static analysis cannot tell, so that every phase is
-    allowed. ``kafka_transactions``: the sink uses Kafka transactions. ``python_source``: a Python data source or
-    ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives it the output mode update; files, tables
-    of Delta and Iceberg and Python data sources only get what is final. ``python_file`` is the sink's file (path or
-    base name, empty for none), ``lines`` its lines with code of functions. ``stateful``: the job that it serves keeps
-    state, see :func:`keeps_state`; ``refused``: see :func:`refused_names`. ``execution``: how Spark runs its query.
-    ``services``: those that its SERVICES names, None if they are computed; ``own_services``: the user's own that a
-    proxy stands in front of, by their names. ``writes_files``: it has a directory of its own, or speaks of the
-    checkpoint. ``modules`` has the lines of every module that the sink imports from its directory and the folders
-    below it, its own file included, by their path relative to that directory (``team/writer.py``): that is how probes
-    report them.
+    ``foreach_batch``: a function called with each batch; ``writes_batches``: it uses ``df.write``. ``v2``: a DataSource
+    V2 writer. ``file``: Spark's own file sink. ``kafka_sink``: Spark's own for Kafka. ``unknown``: static analysis
+    cannot tell, so that every phase is allowed. ``kafka_transactions``: the sink uses Kafka transactions.
+    ``python_source``: a Python data source or ``foreach``, whose code runs in the tasks. ``takes_updates``: Spark gives
+    it the output mode update; files, tables of Delta and Iceberg and Python data sources only get what is final.
+    ``python_file`` is the sink's file (path or base name, empty for none), ``lines`` its lines with code of functions.
+    ``stateful``: the job that it serves keeps state, see :func:`keeps_state`; ``refused``: see :func:`refused_names`.
+    ``execution``: how Spark runs its query. ``services``: those that its SERVICES names, None if they are computed;
+    ``own_services``: the user's own that a proxy stands in front of, by their names. ``writes_files``: it has a
+    directory of its own, or speaks of the checkpoint. ``modules`` has the lines of every module that the sink imports
+    from its directory and the folders below it, its own file included, by their path relative to that directory
+    (``team/writer.py``): that is how probes report them.
     """
 
     foreach_batch: bool = False
+    writes_batches: bool = False
     v2: bool = False
     file: bool = False
     kafka_sink: bool = False
@@ -140,6 +141,7 @@ def shape_of(path: Path) -> SinkShape:
         kind = SinkShape(unknown=True)
     return SinkShape(
         foreach_batch=kind.foreach_batch,
+        writes_batches=kind.foreach_batch and _uses_batch_writers(nodes),
         v2=kind.v2,
         file=kind.file,
         kafka_sink=kind.kafka_sink,
@@ -256,6 +258,12 @@ def _texts_of(value: ast.expr | None) -> frozenset[str] | None:
 def _is_data_source(node: ast.ClassDef) -> bool:
     """Whether a class derives from pyspark.sql.datasource.DataSource, by the name of its base."""
     return any(ast.unparse(base).rpartition(".")[2] == "DataSource" for base in node.bases)
+
+
+def _uses_batch_writers(nodes: Sequence[ast.AST]) -> bool:
+    """Whether there is a ``.write`` that is not called: DataFrame.write is a property, a file's is a method."""
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(isinstance(node, ast.Attribute) and node.attr == "write" and id(node) not in called for node in nodes)
 
 
 def _method_names(nodes: Iterable[ast.AST]) -> set[str]:

@@ -46,7 +46,8 @@ SPARK_SIDES: tuple[Side, ...] = ("driver", "executor")
 
 
 def _of_spark(spark: SparkInstall, side: Side, java: Java, artifacts: Artifacts) -> Check:
-    return _check(f"Spark {spark.version}", side, [spark.home / "jars" / "*"], spark.version, java, artifacts)
+    jars = [spark.home / "jars" / "*", *artifacts.connector_jars(spark.version)]
+    return _check(f"Spark {spark.version}", side, jars, spark.version, java, artifacts)
 
 
 def _check(

@@ -1,6 +1,11 @@
-"""The engine's own logs in the checkpoint: which input a batch has, and that it is done.
+"""The engine's own part of a batch: what input it gets, and the two logs in the checkpoint that say so and that it is
+done.
 
-Both are written by HDFSMetadataLog.add. ``add`` also writes sources/0 and _spark_metadata, so the log's class is
+The engine asks a source again and again until there is something to read, at most every 10 ms. batch.plan is reported
+when it asks for the first time for a batch of a run. It has been planned at batch.offsets:before. For a batch that is
+replayed the source is not asked.
+
+Both logs are written by HDFSMetadataLog.add. ``add`` also writes sources/0 and _spark_metadata, so the log's class is
 compared. A batch that is replayed after a restart has its offsets already: batch.offsets is reported once for each
 batch. ``add`` returns false for a batch that another run has written already: then nothing was written, and there is no
 :after. A continuous query has epochs in the place of batches, and writes the same two logs for each.
@@ -23,6 +28,18 @@ from ._sweeps import DRIVER
 _ASYNC: tuple[tuple[Execution, Edge], ...] = (("async progress", "after"),)
 
 PHASES = (
+    Phase(
+        name="batch.plan",
+        edges=("before",),
+        selectors=(BATCH, QUERY),
+        where="driver",
+        sinks="every",
+        meaning="the source is asked what input the batch gets; of a batch that is replayed it is not",
+        two_phase="before begin: what the transaction will cover is chosen",
+        source="MicroBatchExecution.constructNextBatch",
+        step=15,
+        traced=None,
+    ),
     Phase(
         name="batch.offsets",
         edges=("before", "after"),
@@ -80,6 +97,14 @@ def _asynchronous(phase: str, log: str) -> Rule:
 _OFFSET = "org.apache.spark.sql.connector.read.streaming.Offset"
 
 RULES = (
+    Rule(
+        phase="batch.plan",
+        edge="before",
+        side="driver",
+        spot=Spot("{runtime}.MicroBatchExecution", "constructNextBatch", "ENTRY"),
+        fields={"batch": "$1.batchId()"},
+        when="!$1.isCurrentBatchConstructed() && flag($1)",
+    ),
     *_rules("batch.offsets", "OffsetSeqLog"),
     *_rules("batch.commit", "CommitLog"),
     _asynchronous("batch.offsets", "AsyncOffsetSeqLog"),

@@ -1,4 +1,7 @@
-"""The streaming query: once for each run, restarts included.
+"""The streaming query: once for each run, restarts included, its beginning and its end.
+
+A query ends when all its input is done, when it is stopped, or by an error: query.stop is in all three, before its
+sources are closed.
 
 Query id and run id of every report from the driver are in the name of the stream's thread:
 ``stream execution thread for NAME [id = ..., runId = ...]`` (StreamExecution.prettyIdString); the injector reads them.
@@ -28,6 +31,19 @@ PHASES = (
         sweep=DRIVER,
         executions=tuple(EXECUTIONS),
     ),
+    Phase(
+        name="query.stop",
+        edges=("before",),
+        selectors=(QUERY,),
+        where="driver",
+        sinks="every",
+        meaning="a run of the query ends, well or not: before it closes its sources",
+        two_phase="the coordinator ends",
+        source="StreamExecution.stopSources",
+        step=85,
+        executions=tuple(EXECUTIONS),
+        traced=None,
+    ),
 )
 
 _START = "runActivatedStream(org.apache.spark.sql.classic.SparkSession)"
@@ -38,6 +54,7 @@ _MADE = "<init>(java.util.UUID,java.util.UUID,scala.Option,scala.Option)"
 _OF_ROWS = "<init>(org.apache.spark.sql.classic.Dataset)"
 
 RULES = (
+    Rule("query.stop", "before", "driver", Spot("{runtime}.StreamExecution", "stopSources()", "ENTRY"), fields={}),
     *(
         Rule("query.start", "before", "driver", Spot(execution, _START, "ENTRY"), fields={}, variant=variant)
         for execution, variant in (("{runtime}.MicroBatchExecution", ""), (_CONTINUOUS, "continuous"))

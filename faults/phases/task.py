@@ -1,10 +1,14 @@
 """The tasks of a batch, in the executors (on ``local[n]``: in the driver's JVM).
 
 Which query and batch a task works for is in local properties of its job, which reach every executor; the run id is the
-job's group. A task outside a streaming batch is not reported. task.row and task.commit are those of the streaming write
-itself: a writer that foreachBatch's function opens by a batch write of its own is none of it. A writer's commit that
-calls the one it overrides is one commit, which is why a counter of the thread follows how deep it is in one.
-task.worker is no phase: it tells which Python worker serves a task.
+job's group. A task outside a streaming batch is not reported. task.commit is that of the streaming write itself: a
+writer that foreachBatch's function opens by a batch write of its own is none of it. A writer's commit that calls the
+one it overrides is one commit, which is why a counter of the thread follows how deep it is in one. task.worker is no
+phase: it tells which Python worker serves a task.
+
+task.row is one of Spark's writers of files, too, and of its batch writer for Kafka: where foreachBatch's function uses
+several, their stages tell which one is meant. A crash there differs from others only by the requests and changes of
+files that the task has made by then, and these are phases of their own: only the traces of V2 sinks have task.row.
 """
 
 from __future__ import annotations
@@ -48,10 +52,12 @@ PHASES = (
         edges=("before",),
         selectors=(BATCH, STAGE, PARTITION, ATTEMPT, ROW, QUERY),
         where="executor",
-        sinks="v2",
-        meaning="a task asks for its nth row: n-1 rows are with the writer",
+        sinks="rows",
+        meaning="a task is at its nth row: n-1 rows are with the writer",
         two_phase="a participant in the middle of its work",
-        source="WritingSparkTask$IteratorWithMetrics.next",
+        source="WritingSparkTask$IteratorWithMetrics.next; FileFormatDataWriter.writeWithMetrics; "
+        "KafkaRowWriter.sendRow",
+        traced="v2",
         step=50,
         serves_worker=True,
         sweep=WORKER,
@@ -85,6 +91,12 @@ _RUN = "runTask(org.apache.spark.TaskContext)"
 _RESULT = "org.apache.spark.scheduler.ResultTask"
 _SHUFFLE = "org.apache.spark.scheduler.ShuffleMapTask"
 _ROWS = "org.apache.spark.sql.execution.datasources.v2.WritingSparkTask$IteratorWithMetrics"
+_FILES = "org.apache.spark.sql.execution.datasources.FileFormatDataWriter"
+_TO_FILE = "writeWithMetrics(org.apache.spark.sql.catalyst.InternalRow,long)"
+_KAFKA = "org.apache.spark.sql.kafka010.KafkaRowWriter"
+_SEND = "sendRow"
+_OF_A_BATCH = '$0.getClass().getSimpleName().equals("KafkaWriteTask")'
+"""The streaming write has a class of its own."""
 _NEXT = "org.apache.spark.sql.catalyst.InternalRow next()"
 _WRITER = "org.apache.spark.sql.connector.write.DataWriter"
 _FACTORY = "org.apache.spark.sql.execution.streaming.sources.MicroBatchWriterFactory"
@@ -129,6 +141,20 @@ def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], depth
     )
 
 
+def _row(variant: str, spot: Spot, number: str) -> Rule:
+    """A row of a writer that is none of the streaming write's own."""
+    return Rule(
+        phase="task.row",
+        edge="before",
+        side="executor",
+        spot=spot,
+        fields={**IDENTITY, "row": "n"},
+        bind=(f"n:int = {number}", CURRENT),
+        when=f"({{rows}}) && {STREAMING}",
+        variant=variant,
+    )
+
+
 def _run(class_name: str, variant: str) -> tuple[Rule, Rule]:
     bind = (f"{CONTEXT} = $1",)
     begun = {**IDENTITY, "tid": _TID}
@@ -169,6 +195,8 @@ RULES = (
         bind=("n:int = incrementCounter($0)", CURRENT),
         when=f'({{rows}}) && linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {STREAMING}',
     ),
+    _row("files", Spot(_FILES, _TO_FILE, "ENTRY"), "incrementCounter($0)"),
+    _row("Kafka", Spot(_KAFKA, _SEND, "ENTRY"), f"({_OF_A_BATCH} ? incrementCounter($0) : 0)"),
     _depth("ENTRY", "increment", "commit of a writer begins", "commit()", _THREAD, _COMMITS),
     Rule(
         phase="task.commit",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...plans import Edge, Moment, Plan, Point
 from ..actions._links import service_of
-from ..catalogue import action_named, has_phase, phase_named, phases_of
+from ..catalogue import action_named, has_phase, is_one_of, phase_named, phases_of
 from ..declarations import SPARK_TARGETS
 from ..language import Path
 from ..shape import SinkShape
@@ -107,7 +107,11 @@ def files_reported(points: Iterable[Point], trace: bool) -> Files:
 
 def points_traced(place: str, shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
     """Every point of ``place`` that the sink has, if all are to be reported: but for what only a plan can name."""
-    found = [(phase, edges) for phase, edges in phases_of(shape) if phase.where == place and not phase.place]
+    found = [
+        (phase, edges)
+        for phase, edges in phases_of(shape)
+        if phase.where == place and not phase.place and phase.traced and is_one_of(shape, phase.traced)
+    ]
     return frozenset((phase.name, edge) for phase, edges in found for edge in edges if trace)
 
 

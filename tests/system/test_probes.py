@@ -55,6 +55,7 @@ spark.stop()
 
 SINK = """
 import os
+import sys
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 def write_batch(df, batch_id):
@@ -69,6 +70,14 @@ def foreach(spark, stream):
 
 def noop(spark, stream):
     return stream.writeStream.format("noop")
+
+def files(spark, stream):
+    return stream.writeStream.format("json").option("path", os.path.join(sys.argv[1], "out"))
+
+def files_of_a_batch(spark, stream):
+    return stream.writeStream.foreachBatch(
+        lambda df, batch_id: df.write.mode("append").json(os.path.join(sys.argv[1], "out"))
+    )
 
 class Writer(DataSourceStreamWriter):
     def write(self, rows):
@@ -303,8 +312,10 @@ def test_byteman_accepts_every_rule_against_the_classes_of_this_spark_and_broker
     phases = {str(rule.phase) for rule in every_rule() if rule.phase and rule.side == side}
     with Injector(Plan(), None, Journal().record) as injector:
         script.write_text(script_for(side, phases, injector, tmp_path / "gate"))
-    jars = [str(jar) for jar in artifacts().broker_classpath()] if side == "broker" else [SPARK_JARS]
-    assert "TestScript: no errors" in checked(script, jars)
+    kept = artifacts()
+    connector = kept.connector_jars(pyspark.__version__)
+    jars = kept.broker_classpath() if side == "broker" else [Path(SPARK_JARS), *connector]
+    assert "TestScript: no errors" in checked(script, [str(jar) for jar in jars])
 
 
 def test_byteman_accepts_the_rules_of_a_lean_start(tmp_path: Path) -> None:
@@ -373,6 +384,62 @@ def test_a_v2_sink_reports_every_phase_in_order_with_its_identity(start: Start, 
         assert (point["query"], point["run"], point["role"]) == (query, run, "driver")
     assert {point["process"] for point in journal.points(*ALL)} == {begun["process"]}
     assert journal.events[-1] == ("query.ended", {"role": "driver", "phase": "query.end", "process": begun["process"]})
+
+
+class AtTheLog(Journal):
+    """Notes which batches the offset log has when batch.plan is reported, and the commit log at query.stop."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        super().__init__()
+        self.checkpoint = checkpoint
+        self.found: list[tuple[str, int | None, set[str]]] = []
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        logs = {"batch.plan": "offsets", "query.stop": "commits"}
+        if event == "point" and fields["phase"] in logs:
+            log = self.checkpoint / logs[fields["phase"]]
+            there = {file.name for file in log.iterdir() if file.name.isdigit()} if log.exists() else set()
+            self.found.append((fields["phase"], fields.get("batch"), there))
+        super().record(event, fields)
+
+
+def test_a_batch_is_planned_before_it_is_in_the_log_and_a_query_stops_behind_its_last_one(
+    start: Start, tmp_path: Path
+) -> None:
+    journal = AtTheLog(tmp_path / "checkpoint")
+    with Injector(Plan(), None, journal.record) as injector:
+        start("noop", injector, ("batch.plan", "query.stop", "query.end")).finish()
+    before = [{str(batch) for batch in range(number)} for number in range(BATCHES + 1)]
+    asked = [("batch.plan", number, before[number]) for number in range(BATCHES + 1)]
+    assert journal.found == [*asked, ("query.stop", None, before[BATCHES])]
+    assert journal.events[-1][0] == "query.ended", "behind it"
+
+
+class AtTheFifthRow(Journal):
+    """Notes which files with rows there are, and which of Spark's notes of whole batches, at row 5 of each task."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__()
+        self.out = out
+        self.found: list[tuple[int, int, bool, bool]] = []
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        if event == "point" and fields["phase"] == "task.row" and fields["row"] == 5:
+            batch = int(fields["batch"])
+            begun = any(f"-{fields['partition']:05}-" in file.name for file in self.out.rglob("*part-*.json"))
+            noted = (self.out / "_spark_metadata" / str(batch)).exists()
+            self.found.append((batch, int(fields["partition"]), begun, noted))
+        super().record(event, fields)
+
+
+@pytest.mark.parametrize("kind", ["files", pytest.param("files_of_a_batch", marks=pytest.mark.long)])
+def test_a_writer_of_files_reports_its_rows_while_its_file_is_there_and_its_batch_is_not_noted(
+    start: Start, tmp_path: Path, kind: str
+) -> None:
+    journal = AtTheFifthRow(tmp_path / "out")
+    with Injector(Plan(), None, journal.record) as injector:
+        start(kind, injector, ("task.row",)).finish()
+    assert sorted(journal.found) == [(batch, task, True, False) for batch in range(BATCHES) for task in (0, 1)]
 
 
 def compile_java(directory: Path) -> None:

@@ -55,6 +55,37 @@ def test_the_kafka_sink_duplicates_the_rows_of_a_replayed_batch(trial: Run) -> N
     assert any("replay by the restarted driver" in cause for cause in duplicated.causes)
 
 
+WRITES_BATCHES_TO_KAFKA = """
+from pyspark.sql.functions import concat_ws, struct, to_json
+
+GUARANTEE = "at-least-once"
+SERVICES = ("kafka",)
+
+
+def write_batch(df, batch_id, target):
+    rows = df.select(concat_ws("|", *target.key).alias("key"), to_json(struct("*")).alias("value"))
+    rows.write.format("kafka").option("kafka.bootstrap.servers", target.kafka).option("topic", target.topic).save()
+"""
+
+
+def test_a_task_of_foreach_batch_fails_at_a_row_that_it_writes_to_kafka(trial: Run, tmp_path: Path) -> None:
+    (tmp_path / "writes_batches.py").write_text(WRITES_BATCHES_TO_KAFKA)
+    result = trial(str(tmp_path / "writes_batches.py"), "task.row:before[batch=1, partition=0, row=5] -> fail")
+    assert result.verdict.outcome == "pass", result.verdict.reason
+    assert [fault.confirmed for fault in result.verdict.faults] == [True]
+    log = "".join(file.read_text() for file in result.directory.rglob("*.log"))
+    raised = log.index("java.lang.RuntimeException: injected by onceproof at task.row:before")
+    assert "KafkaWriteTask.execute" in log[raised : raised + 6000]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["batch.plan:before[batch=1]", "query.stop:before"])
+def test_a_driver_that_dies_before_a_batch_or_behind_the_last_one_is_followed_by_another(trial: Run, step: str) -> None:
+    result = trial("postgres_append", f"{step} -> kill(driver)")
+    assert result.verdict.outcome == "pass", result.verdict.reason
+    assert (result.verdict.guarantee, landed(result)) == ("exactly-once", True)
+
+
 @pytest.mark.long
 def test_the_kafka_sink_keeps_its_own_claim(trial: Run) -> None:
     result = trial("kafka_append", "sink.commit:after[batch=1] -> kill(driver)")

@@ -33,12 +33,13 @@ from onceproof.faults.shape import lines_of
 
 ROOT = Path(__file__).parents[2]
 
-BATCH = ["query.start", "batch.offsets", "sink.write", "task.run", "batch.commit"]
-ROWS_TO_PYTHON = [*BATCH[:-1], "task.input", "batch.commit"]
+BATCH = ["query.start", "batch.plan", "batch.offsets", "sink.write", "task.run", "batch.commit", "query.stop"]
+ROWS_TO_PYTHON = [*BATCH[:-2], "task.input", *BATCH[-2:]]
 COMMON = [*BATCH, "jvm"]
 PYTHON = ["line", "call", "jvm"]
 V2 = [
     "query.start",
+    "batch.plan",
     "batch.offsets",
     "sink.write",
     "task.run",
@@ -50,6 +51,7 @@ V2 = [
     "sink.commit",
     "sink.abort",
     "batch.commit",
+    "query.stop",
 ]
 TRANSACTIONS = ["txn.end", "txn.prepare", "txn.marker", "txn.complete", "txn.load"]
 
@@ -109,10 +111,12 @@ def test_what_spark_refuses_is_read_from_the_code_of_a_job(
     assert refused_names(tmp_path / "job.py", execution) == refused
 
 
-def test_only_start_open_row_transactions_and_line_lack_an_edge() -> None:
+def test_phases_that_lack_an_edge() -> None:
     edges = {phase.name: phase.edges for phase in PHASES if phase.edges != ("before", "after")}
     assert edges == {
         "query.start": ("before",),
+        "batch.plan": ("before",),
+        "query.stop": ("before",),
         "task.open": ("after",),
         "task.input": ("before",),
         "lookup": ("before",),
@@ -148,7 +152,8 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
     [
         (SinkShape(foreach_batch=True, lines=frozenset({3})), [*ROWS_TO_PYTHON, *PYTHON]),
         (SinkShape(v2=True, lines=frozenset({3})), [*[name for name in V2 if name != "task.input"], "jvm"]),
-        (SinkShape(file=True), [*BATCH[:-1], "sink.manifest", "batch.commit", "jvm"]),
+        (SinkShape(file=True), [*BATCH[:-2], "task.row", "sink.manifest", *BATCH[-2:], "jvm"]),
+        (SinkShape(foreach_batch=True, writes_batches=True), [*BATCH[:-2], "task.row", *BATCH[-2:], "jvm"]),
         (
             SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),
             [*V2, *TRANSACTIONS, *PYTHON],
@@ -223,7 +228,14 @@ def attach(stream, target):
 """
 
 SHAPES = [
-    ("def write_batch(df, batch_id, target):\n    df.write.format('jdbc').save()\n", SinkShape(foreach_batch=True)),
+    (
+        "def write_batch(df, batch_id, target):\n    df.write.format('jdbc').save()\n",
+        SinkShape(foreach_batch=True, writes_batches=True),
+    ),
+    (
+        "def write_batch(df, batch_id, target):\n    open('rows', 'w').write(str(df.collect()))\n",
+        SinkShape(foreach_batch=True),
+    ),
     ("def attach(stream, target):\n    return stream.foreachBatch(print)\n", SinkShape(foreach_batch=True)),
     ("def attach(stream, target):\n    return stream.format('kafka')\n", SinkShape(v2=True, kafka_sink=True)),
     ("def attach(stream, target):\n    return stream.format(source='noop')\n", SinkShape(v2=True)),
@@ -259,6 +271,7 @@ def test_the_shape_of_a_sink_is_read_from_its_text(tmp_path: Path, source: str, 
     assert found.file_name == "my_sink.py"
     assert found == SinkShape(
         foreach_batch=expected.foreach_batch,
+        writes_batches=expected.writes_batches,
         v2=expected.v2,
         file=expected.file,
         kafka_sink=expected.kafka_sink,

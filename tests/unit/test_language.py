@@ -202,7 +202,7 @@ def _error_of(text: str) -> PlanError | None:
 ERRORS = [
     ("sink.comit:after -> kill(driver)", 1, "sink.comit", "did you mean sink.commit?"),
     ("sinkcommit:after -> kill(driver)", 1, "sinkcommit", "did you mean sink.commit?"),
-    ("xyz -> kill(driver)", 1, "xyz", "valid: query.start, batch.offsets, sink.write"),
+    ("xyz -> kill(driver)", 1, "xyz", "valid: query.start, batch.plan, batch.offsets, sink.write"),
     ("sink.commit:afer -> kill(driver)", 13, "afer", "did you mean after? Valid: before, after"),
     ("query.start:after -> kill(driver)", 13, "after", "valid: before"),
     ("sink.commit -> kill(driver)", 1, "sink.commit", "needs an edge: sink.commit:before or sink.commit:after"),

@@ -46,8 +46,9 @@ def test_a_phase_that_the_sink_cannot_have_is_refused_with_those_it_has() -> Non
     assert (error.line, error.column, error.offending) == (1, 1, "task.commit")
     assert error.message == (
         "postgres_upsert.py has no task.commit (only for V2 sinks): its phases are query.start:before, "
-        "batch.offsets:before, batch.offsets:after, sink.write:before, sink.write:after, task.run:before, "
-        "task.run:after, task.input:before, batch.commit:before, batch.commit:after, line[postgres_upsert.py:N], "
+        "batch.plan:before, batch.offsets:before, batch.offsets:after, sink.write:before, sink.write:after, "
+        "task.run:before, task.run:after, task.input:before, batch.commit:before, batch.commit:after, "
+        "query.stop:before, line[postgres_upsert.py:N], "
         "call[FUNCTION]:before, call[FUNCTION]:after, jvm[CLASS#METHOD]:before, jvm[CLASS#METHOD]:after"
     )
 
