@@ -105,7 +105,9 @@ EVERY_PLAN = st.builds(
 
 def likely_plans(shape: SinkShape, batches: int) -> st.SearchStrategy[Plan]:
     """Plans of the phases that a sink of this shape has, in batches, tasks, lines and times that a trial comes to."""
-    numbers = {"batch": (0, batches - 1), "partition": (0, 1), "stage": (1, 1), "row": (1, 5), "to": (0, batches - 1)}
+    last = batches - 1
+    numbers = {"batch": (0, last), "partition": (0, 1), "stage": (1, 1), "row": (1, 5), "to": (0, last)}
+    numbers["times"] = (1, 3)
     texts: Mapping[str, Sequence[str]] = {
         "function": ["os.replace", "psycopg.Connection.commit"],
         "class": ["org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"],

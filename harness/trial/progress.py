@@ -47,6 +47,8 @@ class TrialProgress:
         self._writing: set[object] = set()
         self._ended: set[str] = set()
         self._moved = self._stepped = clock()
+        self._moved_before: dict[object, float] = {}
+        self._held = 0
         self.injector: Injector | None = None
         self._arranged: Future[Any] | None = None
 
@@ -69,9 +71,21 @@ class TrialProgress:
 
     def _note_movement(self, event: str, fields: Mapping[str, Any]) -> None:
         """A driver that starts moves with all that is reported, and so does a batch that the sink writes, though not
-        for ever. Otherwise only what is done by the query, the plan or the harness is movement."""
+        for ever. Otherwise only what is done by the query, the plan or the harness is movement.
+
+        A report that is held is none, and neither is a connection while something is held: a client whose request the
+        plan holds may ask again and again."""
         now = self._clock()
         beside = _is_beside(event, fields)
+        if event in ("hold", "release"):
+            self._held += 1 if event == "hold" else -1
+        if event == "hold" and _is_beside("point", fields.get("point") or {}):
+            self._moved = self._moved_before.get(fields.get("process"), self._moved)
+            return
+        if event == "point":
+            self._moved_before[fields.get("process")] = self._moved
+        if event in OF_ANY_THREAD and self._held:
+            return
         if not beside:
             self._stepped = now
         at_work = bool(self._writing) or not self._querying

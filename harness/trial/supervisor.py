@@ -164,8 +164,9 @@ class Supervisor:
                 moved = self.progress.committed_batches() > committed
                 excused = self.progress.consequences() > consequences
                 strikes = (0 if moved else strikes) + (0 if excused else 1)
-                if strikes > RESTARTS:
+                if strikes > RESTARTS and not self._let_go(f"after {strikes} failures of the job in a row"):
                     return self._give_up(newest)
+                strikes = 0 if strikes > RESTARTS else strikes
                 pause = self.back_off[strikes - 1] if strikes and self.progress.fired else 0.0
             committed, consequences = self.progress.committed_batches(), self.progress.consequences()
             self._wait_until_actions_are_done()
@@ -258,7 +259,8 @@ class Supervisor:
 
     def _ended_in_time(self) -> bool:
         """Wait until no driver runs any more; False when nothing has moved for longer than the deadline."""
-        while self._idle_seconds() <= self.deadline or self._let_go() or self._ended_those_that_stay():
+        still = f"after {self.deadline:g} s in which nothing moved (--deadline)"
+        while self._idle_seconds() <= self.deadline or self._let_go(still) or self._ended_those_that_stay():
             self._collect()
             with self._lock:
                 running = [incarnation for incarnation in self.incarnations if not incarnation.ended]
@@ -294,11 +296,12 @@ class Supervisor:
         used = [one.driver.processor_seconds() for one in self.incarnations if not one.ended]
         return None if None in used else sum(seconds or 0.0 for seconds in used)
 
-    def _let_go(self) -> bool:
-        """Whether it is the plan that holds the job up: then that is no hang, and the job goes on without its holds."""
+    def _let_go(self, when: str) -> bool:
+        """Whether it is the plan that holds the job up: then that is no hang and no failure of the job's own, and it
+        goes on without the plan's holds."""
         if not self.progress.holding():
             return False
-        self.progress.release(f"its hold was let go after {self.deadline:g} s in which nothing moved (--deadline)")
+        self.progress.release(f"its hold was let go {when}")
         return True
 
     def _ended_those_that_stay(self) -> bool:

@@ -177,6 +177,27 @@ def test_it_is_progress_of_a_start_or_of_a_batch_but_not_for_ever(then: str) -> 
     assert still_for(STARTED, QUERY, BEGUN, then=BESIDE[then]) == 1200 - ALONE_SECONDS + 1
 
 
+HELD = ("request", "log.append")
+
+
+@pytest.mark.parametrize("phase", HELD)
+def test_a_client_that_asks_again_whenever_the_plan_holds_its_request_makes_no_progress(phase: str) -> None:
+    now = [0.0]
+    progress = TrialProgress(parse(""), clock=lambda: now[0])
+    for event, fields in (STARTED, QUERY, BEGUN):
+        progress.note(event, fields)
+    point = {"phase": phase, "process": "local:1", **({"role": "broker"} if phase == "log.append" else {})}
+    for _ in range(100):
+        now[0] += 5
+        progress.note(*BESIDE["a connection"])
+        progress.note("point", point)
+        progress.note("hold", {"fault": 0, "process": "local:1", "point": point})
+    assert progress.idle_seconds() == 495, "since the first connection"
+    now[0] += 5
+    progress.note(*BESIDE["a change of a file"])
+    assert progress.idle_seconds() == 0, "of another thread"
+
+
 def test_what_the_query_itself_does_is_always_progress() -> None:
     assert still_for(STARTED, QUERY, then=WRITTEN) == still_for(STARTED, QUERY, BEGUN, then=WRITTEN) == 0
 

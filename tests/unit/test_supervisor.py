@@ -233,6 +233,42 @@ def test_each_further_start_of_a_driver_that_dies_again_is_later() -> None:
     assert time.monotonic() - begin > 0.6
 
 
+class Holding(TrialProgress):
+    """A thread is held until it is let go."""
+
+    reasons: list[str | None]
+
+    def __init__(self) -> None:
+        super().__init__(parse(""))
+        self.reasons = []
+
+    def holding(self) -> bool:
+        return not self.reasons
+
+    def release(self, reason: str | None = None) -> None:
+        self.reasons.append(reason)
+
+
+def test_a_job_that_fails_again_and_again_while_the_plan_holds_a_thread_goes_on_without_its_hold() -> None:
+    progress, events = Holding(), list[str]()
+
+    def record(event: str, fields: Mapping[str, Any]) -> None:
+        events.append(event)
+
+    supervisor = Supervisor(
+        lambda number: Dying(f"driver:{number}"),
+        lambda: False,
+        lambda number: "TimeoutException",
+        record,
+        progress,
+        deadline=5.0,
+        back_off=AT_ONCE,
+    )
+    assert not supervisor.run().finished
+    assert progress.reasons == [f"its hold was let go after {RESTARTS + 1} failures of the job in a row"]
+    assert events.count("driver.exited") == 2 * (RESTARTS + 1)
+
+
 def test_a_moment_before_the_first_driver_has_nothing_to_act_on() -> None:
     job = HeldJob()
     supervisor = Supervisor(
