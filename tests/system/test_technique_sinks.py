@@ -86,6 +86,7 @@ BROKEN = {
     "promotes_what_it_finds": "sink.commit:before[batch=1] -> kill(driver)",
     "manifest_ignored": ONE_TASK_ENDED,
     "sums_up_the_directory": 'set batches = 12; file:before[op=link, path="target/*", batch=8]#1 -> kill(driver)',
+    "attached_databases": 'file:before[op=sync, path="target/events.db-wal", batch=1]#1 -> kill(driver)',
     "redoes_unfinished_batches": "request:after[service=postgres, kind=INSERT, batch=1]#1 -> kill(driver); "
     "batch.commit:before[batch=1] -> kill(driver)",
 }
