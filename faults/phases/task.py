@@ -95,6 +95,7 @@ _FILES = "org.apache.spark.sql.execution.datasources.FileFormatDataWriter"
 _TO_FILE = "writeWithMetrics(org.apache.spark.sql.catalyst.InternalRow,long)"
 _KAFKA = "org.apache.spark.sql.kafka010.KafkaRowWriter"
 _SEND = "sendRow"
+_NUMBER = "incrementCounter($0)"
 _OF_A_BATCH = '$0.getClass().getSimpleName().equals("KafkaWriteTask")'
 """The streaming write has a class of its own."""
 _NEXT = "org.apache.spark.sql.catalyst.InternalRow next()"
@@ -141,16 +142,16 @@ def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], depth
     )
 
 
-def _row(variant: str, spot: Spot, number: str) -> Rule:
-    """A row of a writer that is none of the streaming write's own."""
+def _row(variant: str, writer: str, method: str, number: str = _NUMBER, when: str = STREAMING) -> Rule:
+    """A row that is about to be with a kind of writer, which counts those of each of them."""
     return Rule(
         phase="task.row",
         edge="before",
         side="executor",
-        spot=spot,
+        spot=Spot(writer, method, "ENTRY"),
         fields={**IDENTITY, "row": "n"},
         bind=(f"n:int = {number}", CURRENT),
-        when=f"({{rows}}) && {STREAMING}",
+        when=f"({{rows}}) && {when}",
         variant=variant,
     )
 
@@ -186,17 +187,9 @@ RULES = (
         bind=(CURRENT,),
         when=STREAMING,
     ),
-    Rule(
-        phase="task.row",
-        edge="before",
-        side="executor",
-        spot=Spot(_ROWS, _NEXT, "ENTRY"),
-        fields={**IDENTITY, "row": "n"},
-        bind=("n:int = incrementCounter($0)", CURRENT),
-        when=f'({{rows}}) && linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {STREAMING}',
-    ),
-    _row("files", Spot(_FILES, _TO_FILE, "ENTRY"), "incrementCounter($0)"),
-    _row("Kafka", Spot(_KAFKA, _SEND, "ENTRY"), f"({_OF_A_BATCH} ? incrementCounter($0) : 0)"),
+    _row("", _ROWS, _NEXT, when=f'linked("onceproof.writer", {_THREAD}) == $0.dataWriter() && {STREAMING}'),
+    _row("files", _FILES, _TO_FILE),
+    _row("Kafka", _KAFKA, _SEND, number=f"({_OF_A_BATCH} ? {_NUMBER} : 0)"),
     _depth("ENTRY", "increment", "commit of a writer begins", "commit()", _THREAD, _COMMITS),
     Rule(
         phase="task.commit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -39,7 +40,6 @@ class TrialProgress:
         self._impaired: set[ActionReference | None] = set()
         self._killed = 0
         self._paused: set[object] = set()
-        self._held_brokers = 0
         self._fired = False
         self._starting = True
         self._querying = False
@@ -48,12 +48,14 @@ class TrialProgress:
         self._ended: set[str] = set()
         self._moved = self._stepped = clock()
         self._moved_before: dict[object, float] = {}
-        self._held = 0
+        self._held = Counter[object]()
         self.injector: Injector | None = None
         self._arranged: Future[Any] | None = None
 
     def note(self, event: str, fields: Mapping[str, Any]) -> None:
         with self._lock:
+            if event in ("hold", "release"):
+                self._held[(fields.get("point") or {}).get("role")] += 1 if event == "hold" else -1
             self._note_movement(event, fields)
             if event == "driver.started":
                 self._starting, self._querying, self._committing = True, False, False
@@ -77,14 +79,12 @@ class TrialProgress:
         plan holds may ask again and again."""
         now = self._clock()
         beside = _is_beside(event, fields)
-        if event in ("hold", "release"):
-            self._held += 1 if event == "hold" else -1
         if event == "hold" and _is_beside("point", fields.get("point") or {}):
             self._moved = self._moved_before.get(fields.get("process"), self._moved)
             return
         if event == "point":
             self._moved_before[fields.get("process")] = self._moved
-        if event in OF_ANY_THREAD and self._held:
+        if event in OF_ANY_THREAD and self._held.total():
             return
         if not beside:
             self._stepped = now
@@ -142,8 +142,6 @@ class TrialProgress:
             self._paused.add(fields.get("fault"))
         elif event == "resumed" or (event in ("fault.confirmed", "fault.failed") and stops):
             self._paused.discard(fields.get("fault"))
-        if event in ("hold", "release") and (fields.get("point") or {}).get("role") == "broker":
-            self._held_brokers += 1 if event == "hold" else -1
 
     def _takes_service_away(self, fields: Mapping[str, Any]) -> tuple[bool, bool]:
         """Whether an event's action takes a broker or server away until it is back, or until the action is over."""
@@ -159,7 +157,7 @@ class TrialProgress:
         """Whether the plan keeps a broker or a server away, holds a thread of a broker, or cuts or impairs the
         network."""
         with self._lock:
-            return self._kept_away() or self._held_brokers > 0
+            return self._kept_away() or self._held["broker"] > 0
 
     def _kept_away(self) -> bool:
         return bool(self._cut or self._impaired or self._killed or self._paused)

@@ -164,9 +164,10 @@ class Supervisor:
                 moved = self.progress.committed_batches() > committed
                 excused = self.progress.consequences() > consequences
                 strikes = (0 if moved else strikes) + (0 if excused else 1)
-                if strikes > RESTARTS and not self._let_go(f"after {strikes} failures of the job in a row"):
-                    return self._give_up(newest)
-                strikes = 0 if strikes > RESTARTS else strikes
+                if strikes > RESTARTS:
+                    if not self._let_go(f"after {strikes} failures of the job in a row"):
+                        return self._give_up(newest)
+                    strikes = 0
                 pause = self.back_off[strikes - 1] if strikes and self.progress.fired else 0.0
             committed, consequences = self.progress.committed_batches(), self.progress.consequences()
             self._wait_until_actions_are_done()
