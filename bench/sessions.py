@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
-from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.environment_options import EnvironmentOptions, make_ready
 from onceproof.harness.releases import with_release
 from onceproof.harness.request import with_brokers
 from onceproof.harness.session import Session
@@ -24,8 +24,12 @@ class Sessions:
 
     def of(self, sink: Path) -> Session:
         with self._one_at_a_time:
-            released = with_release(self._options, sink, lambda line: print(line, file=sys.stderr))
-            options = with_brokers(released, "", sink)
+            options = with_brokers(with_release(self._options, sink, _told), "", sink)
             if options not in self._open:
+                make_ready(options, _told)
                 self._open[options] = self._stack.enter_context(Session(options))
             return self._open[options]
+
+
+def _told(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -10,7 +10,9 @@ Jars are pinned in ``lock.json``, fetched when they are first asked for, and ver
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,15 +94,15 @@ class Artifacts:
 
     def broker_archive(self, java: Java) -> Path | None:
         """The class-data archive for a JVM with exactly :meth:`broker_classpath`; None if setup has not made it."""
-        return _present(archive_path(self.cache, "broker", broker_key(java, self.broker_classpath())))
+        return _used(archive_path(self.cache, "broker", broker_key(java, self.broker_classpath())))
 
     def spark_archive(self, java: Java, spark: SparkInstall) -> Path | None:
         """The class-data archive for Spark's JVMs with :meth:`lean_jars` in front; None if setup has not made it."""
-        return _present(archive_path(self.cache, "spark", spark_key(java, spark, self.lean_jars(spark.version))))
+        return _used(archive_path(self.cache, "spark", spark_key(java, spark, self.lean_jars(spark.version))))
 
     def launcher_archive(self, java: Java, spark: SparkInstall) -> Path | None:
         """The class-data archive for the JVM in which Spark's launcher builds a driver's command line."""
-        return _present(archive_path(self.cache, "launcher", launcher_key(java, spark)))
+        return _used(archive_path(self.cache, "launcher", launcher_key(java, spark)))
 
 
 def default_cache(environ: Mapping[str, str] = os.environ) -> Path:
@@ -113,3 +115,13 @@ def default_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 def _present(file: Path) -> Path | None:
     return file if file.is_file() else None
+
+
+def _used(archive: Path) -> Path | None:
+    """The archive if it is there. That it is used is noted, as its time of access: those unused for longest are removed
+    first, and a file system notes that a file is mapped once a day (relatime), or never."""
+    if _present(archive) is None:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(archive, ns=(time.time_ns(), archive.stat().st_mtime_ns))
+    return archive

@@ -36,8 +36,8 @@ BROKER_DEADLINE = 60.0
 """Seconds for a broker to serve its first producer, and to end after SIGTERM with the archive written."""
 JOB_DEADLINE = 240.0
 """Seconds for the training job with the archive written (20 s on an idle machine with two cores)."""
-KEPT = 6
-"""Archives of each kind that stay in the cache (150 MB for one of Spark); the ones unused for longest go."""
+KEPT = 8
+"""Archives of each kind that stay in the cache (180 MB for one of Spark); the ones unused for longest go."""
 SCALA = "2.13"
 """What bin/load-spark-env.sh tells the launcher; Spark 4 is built for no other."""
 HEAP = "-Xmx256m"

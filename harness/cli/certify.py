@@ -18,7 +18,7 @@ from ..certification.space import check_points
 from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
-from ..environment_options import check_environment
+from ..environment_options import check_environment, make_ready
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_fit, check_job, find_job, shape_with
 from ..releases import with_release
@@ -179,6 +179,7 @@ def _certify(settings: Settings, directory: Path, json: bool) -> int:
     """Sweep, print the certificate; returns the exit code."""
     report = SweepReport(Terminal(stderr=json, quiet=json and not sys.stderr.isatty()))
     with opened(settings.environment) as session:
+        make_ready(settings.environment, told)
         report.start(find_sink(settings.request.sink).stem)
         certificate = run_sweep(
             session, settings.request, directory, settings.wanted, announce=report.announce, done=report.done

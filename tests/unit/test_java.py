@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
 
 import pytest
-from onceproof.harness.artifacts import Artifacts
+from onceproof.harness.artifacts import Artifacts, archives
 from onceproof.harness.artifacts.keys import archive_path, broker_key, spark_key
 from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.environments.driver_start import parse_settings
@@ -212,6 +213,23 @@ def test_lean_properties_name_the_archive_only_if_it_is_there(tmp_path: Path, mo
     lean = lean_properties(java, spark, artifacts)
     assert f"-XX:SharedArchiveFile={archive}" in lean["spark.driver.extraJavaOptions"]
     assert "-XX:+UseSerialGC" in lean["spark.driver.extraJavaOptions"]
+
+
+def test_of_many_archives_those_unused_for_longest_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Artifacts, "lean_jars", lambda self, version: [])
+    artifacts = Artifacts.open(tmp_path / "cache")
+    java, spark = Java(tmp_path, 17, "Tests", "17.0.1"), SparkInstall(tmp_path, "4.2.0", "python")
+    used = archive_path(artifacts.cache, "spark", spark_key(java, spark, []))
+    others = [archive_path(artifacts.cache, "spark", f"{number:016d}") for number in range(archives.KEPT)]
+    used.parent.mkdir(parents=True)
+    for age, path in enumerate([*reversed(others), used]):
+        path.touch()
+        os.utime(path, (1_000_000_000 - age, 1_000_000_000 - age))
+    assert artifacts.spark_archive(java, spark) == used
+    with archives._new(others[-1]) as dump:
+        dump.touch()
+    assert used.is_file()
+    assert [path.is_file() for path in others] == [False, *[True] * (archives.KEPT - 1)]
 
 
 def test_the_brokers_archive_has_a_key_of_its_own(tmp_path: Path) -> None:
