@@ -1,6 +1,7 @@
 """What the job does outside of its processes, as points: crashes are told apart only by what lies between them.
 
-So the driver dies before each effect and after the last one: in the batch of each role, and where only a replay has it.
+So the driver dies before each effect and after the last one: in the batch of each role, and where only a replay has it;
+and after one that empties a file, because what is written to it then is no effect of its own.
 Each kind of effect is also lost: before it is done, and after it, when the job does not learn that it was. Which
 effects there are is a family's to say: :mod:`.requests`, :mod:`.files`.
 """
@@ -28,7 +29,7 @@ class Effect:
     """An effect of a batch: the ``nth`` that is addressed by ``where``, counted over the runs of the batch.
 
     ``thread`` is the thread of a ``process``, or the connection, that does it. ``steady``: every run of a batch has as
-    many of its kind. ``answered``: it has an after.
+    many of its kind. ``answered``: it has an after. ``empties``: a file, which is written to before the next effect.
     """
 
     phase: str
@@ -40,6 +41,7 @@ class Effect:
     process: str = ""
     steady: bool = True
     answered: bool = True
+    empties: bool = False
 
     def point(self, edge: str, batch: int) -> Point:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
@@ -120,13 +122,14 @@ def _none(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
 
 
 def _crashes(found: Sequence[Effect], role: str, batch: int, *, full: bool) -> Iterator[SweepPoint]:
-    """Before each effect and after the last one; of those that come again and again, before the first and the last."""
+    """Before each effect, and after the last one and each that empties a file; of those that come again and again, at
+    the first and the last."""
     left_out = set() if full else _repeated(found)
     for number, effect in enumerate(found):
         if number not in left_out:
             yield _point(effect, "before", KILL, role, batch)
-    if found and found[-1].answered:
-        yield _point(found[-1], "after", KILL, role, batch)
+            if effect.answered and (effect.empties or effect is found[-1]):
+                yield _point(effect, "after", KILL, role, batch)
 
 
 def _repeated(found: Sequence[Effect]) -> set[int]:

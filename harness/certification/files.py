@@ -18,6 +18,8 @@ from .points import FAIL, POWER, Question
 from .shapes import shapes_of_kinds
 from .trace import Event
 
+EMPTIES = ("create", "truncate")
+
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
     addresses = [(event["op"], event.get("pattern") or pattern_of(event["path"])) for event in reported]
@@ -41,7 +43,8 @@ def _effect(op: str, path: str, nth: int, shape: str, thread: str) -> Effect:
     """Two changes of one signature differ in what is given in their paths only: numbers, values of keys."""
     signature = (op, shape)
     again = f" ({nth})" if nth > 1 else ""
-    return Effect(PHASE, {"op": op, "path": path}, nth, signature, f"{op} {path}{again}", thread)
+    where: dict[str, Value] = {"op": op, "path": path}
+    return Effect(PHASE, where, nth, signature, f"{op} {path}{again}", thread, empties=op in EMPTIES)
 
 
 def _losses(question: Question) -> tuple[Loss, ...]:

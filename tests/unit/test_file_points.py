@@ -55,10 +55,10 @@ def test_what_is_new_in_each_run_is_a_wildcard_in_a_points_path(path: str, patte
     assert pattern_of(path) == pattern
 
 
-def test_the_driver_dies_before_each_change_and_after_the_last_and_each_kind_fails_before_and_after() -> None:
+def test_the_driver_dies_before_each_change_after_the_last_and_where_a_file_is_empty_and_each_kind_fails() -> None:
     found = space(*made(1, f"create target/{UUIDS[0]}.tmp", f"rename target/{UUIDS[0]}"))
     create, rename = '[op=create, path="target/*.tmp"', '[op=rename, path="target/*"'
-    assert struck(found) == [f"before{create}", f"before{rename}", f"after{rename}"]
+    assert struck(found) == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
     assert struck(found, "fail") == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
 
 
@@ -73,8 +73,8 @@ def test_a_change_that_has_failed_by_itself_has_no_after() -> None:
 def test_files_named_after_the_values_of_rows_are_alike() -> None:
     names = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
     found = space(*made(1, *(f"create target/key={name}/part" for name in names), "create target/_SUCCESS"))
-    assert len(struck(found)) == 4, "the first and the last of them, what comes behind them, and its end"
-    assert len([one for one in found.points if "then b" not in one.detail]) < 20
+    assert len(struck(found)) == 6, "the first and the last of them, what comes behind them, and where each is empty"
+    assert len([one for one in found.points if "then b" not in one.detail]) < 24
 
 
 def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and_the_last_are_struck() -> None:
@@ -84,9 +84,9 @@ def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and
     assert [one for one in found if one in ends] == [
         *ends, "create 0", "sync 0", "rename 0", "create 4", "sync 4", "rename 4"
     ]  # fmt: skip
-    assert len(struck(space(*made(1, *changes)))) == 9
+    assert len(struck(space(*made(1, *changes)))) == 12
     full = space(*made(1, *changes), profile="full")
-    assert len(struck(full)) == 16
+    assert len(struck(full)) == 21
 
 
 def test_a_change_that_only_the_replay_makes_is_struck_by_a_second_crash_and_fails() -> None:
@@ -116,7 +116,7 @@ def test_what_is_new_in_each_run_is_learned_from_two_of_them_and_holds_for_the_r
     )
     create, rename = '[op=create, path="target/.part*.tmp"', '[op=rename, path="target/1.parquet"'
     found = space(*trace, replay=replay)
-    assert struck(found) == [f"before{create}", f"before{rename}", f"after{rename}"]
+    assert struck(found) == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
     assert struck(found, "fail") == [f"before{create}", f"after{create}", f"before{rename}", f"after{rename}"]
 
 
@@ -164,9 +164,10 @@ def test_of_one_batch_alone_what_only_its_replay_does_keeps_its_name() -> None:
 
 def test_the_number_of_a_change_counts_all_that_its_wildcard_stands_for() -> None:
     found = space(*made(1, "create target/a", f"create target/{UUIDS[0]}", "mkdir target/b"))
-    assert [one.text for one in found.points if one.action == "kill(driver)"][:2] == [
-        'file:before[op=create, path="target/a", batch=1]#1 -> kill(driver)',
-        'file:before[op=create, path="target/*", batch=1]#2 -> kill(driver)',
+    assert [one.text for one in found.points if one.action == "kill(driver)"][:4] == [
+        f'file:{edge}[op=create, path="target/{path}, batch=1]#{nth} -> kill(driver)'
+        for nth, path in ((1, 'a"'), (2, '*"'))
+        for edge in ("before", "after")
     ]
 
 
