@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+from onceproof.harness.cli.sessions import told
 from onceproof.harness.environment_options import EnvironmentOptions, make_ready
 from onceproof.harness.releases import with_release
 from onceproof.harness.request import with_brokers
@@ -24,12 +24,8 @@ class Sessions:
 
     def of(self, sink: Path) -> Session:
         with self._one_at_a_time:
-            options = with_brokers(with_release(self._options, sink, _told), "", sink)
+            options = with_brokers(with_release(self._options, sink, told), "", sink)
             if options not in self._open:
-                make_ready(options, _told)
+                make_ready(options, told)
                 self._open[options] = self._stack.enter_context(Session(options))
             return self._open[options]
-
-
-def _told(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from .environments.holder import attach, check_up, environments
 from .environments.local import LocalOptions, open_local
 from .errors import UsageError
 from .run_directories import RUNS
-from .setup_steps import make_quick
+from .setup_steps import Report, make_quick
 from .spark import spark_of
 from .watched_files import no_files
 
@@ -80,7 +80,7 @@ def check_environment(options: EnvironmentOptions) -> None:
         spark_of(own.python)
 
 
-def make_ready(options: EnvironmentOptions, report: Callable[[str], None] = lambda line: None) -> None:
+def make_ready(options: EnvironmentOptions, report: Report = lambda line: None) -> None:
     """Make what many trials start more quickly with, where it is missing (a minute, once): for an environment of one's
     own on this machine; an image has it, and one that is up was started with what there was.
 

@@ -11,7 +11,6 @@ import shutil
 import site
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +20,9 @@ from packaging.specifiers import SpecifierSet
 from .artifacts import Artifacts
 from .environment_options import EnvironmentOptions
 from .errors import SinkError, Unavailable
-from .setup_steps import setup
+from .setup_steps import Report, setup
 from .sinks import check_release, release_wanted, shape
 from .spark import spark_of
-
-Report = Callable[[str], None]
 
 COMPLETE = "complete"
 """The file that an interpreter's directory has once nothing is missing there."""

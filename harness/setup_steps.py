@@ -47,8 +47,6 @@ def setup(python: str | None = None, progress: bool = True, report: Report = lam
         + [*artifacts.lock.connector(spark.version)]
     )
     archives, warnings = _quick(artifacts, java, spark, report, (TrainingFailed, NotCompiled))
-    for warning in warnings:
-        report(f"warning: {warning}")
     ready = SetUp(java, spark, artifacts.cache, len(jars), archives, warnings, time.monotonic() - began)
     report(
         f"ready: Java {java.version} at {java.home}, Spark {spark.version}, {len(jars)} jars and {len(archives)} "
@@ -57,15 +55,13 @@ def setup(python: str | None = None, progress: bool = True, report: Report = lam
     return ready
 
 
-def make_quick(python: str, report: Report = lambda line: None) -> None:
+def make_quick(python: str, report: Report) -> None:
     """Make what lets the JVMs of ``python``'s Spark start in half the time, where it is missing (a minute, once).
 
     ``report`` is told, a line each, what takes time, and what could not be made: trials run without it as well. Raises
     Unavailable, one line, when Java, pyspark or a jar is not available.
     """
-    _, warnings = _quick(Artifacts.open(), find_java(), spark_of(python), report, (ArtifactError,))
-    for warning in warnings:
-        report(f"warning: {warning}")
+    _quick(Artifacts.open(), find_java(), spark_of(python), report, (ArtifactError,))
 
 
 Step = tuple[str, Path | None, Callable[[], Path]]
@@ -75,8 +71,8 @@ Step = tuple[str, Path | None, Callable[[], Path]]
 def _quick(
     artifacts: Artifacts, java: Java, spark: SparkInstall, report: Report, bearable: tuple[type[ArtifactError], ...]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The class-data archives and the agent, made where they are missing: the archives, and a warning for each that
-    could not be made, by an error that is ``bearable``."""
+    """The class-data archives and the agent, made where they are missing: the archives, and a warning, which is told as
+    well, for each that could not be made by an error that is ``bearable``."""
     archives: list[Step] = [
         (
             "the class-data archive of Spark's launcher (1 s)",
@@ -97,7 +93,10 @@ def _quick(
     agent = partial(make_agent, artifacts.cache, java, spark, artifacts.byteman())
     found, warnings = _made(archives, report, bearable)
     _, others = _made([("the agent (1 s)", artifacts.named_classes(), agent)], report, bearable)
-    return tuple(found), (*warnings, *others)
+    warnings += others
+    for warning in warnings:
+        report(f"warning: {warning}")
+    return tuple(found), tuple(warnings)
 
 
 def _made(

@@ -19,6 +19,7 @@ from .shapes import shapes_of_kinds
 from .trace import Event
 
 EMPTIES = ("create", "truncate")
+"""Operations behind which a file is empty."""
 
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
