@@ -69,6 +69,7 @@ FOUND = {
     "unlogged_tables": ("batch.commit:after", "lost"),
     "asynchronous_commit": ("request:after", "lost"),
     "published_by_copy": ("file:after", "lost"),
+    "marks_before_it_closes": ("file:after", "lost"),
     "renamed_unsynced": ("batch.commit:after", "lost"),
     "orders_batches_as_text": ("batch.commit:before", "duplicated"),
     "commits_each_thousand": ("request:after", "duplicated"),
