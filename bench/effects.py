@@ -56,12 +56,16 @@ def main() -> int:
 
 
 def parts_of_the_whole(sink: str, matrix: Mapping[str, Any]) -> list[list[str]]:
-    """The rows of a correct sink that has passed the whole sweep, of which both are parts; none of another."""
+    """The rows of a correct sink that has passed the whole sweep, of which both are parts; none of another. A line that
+    was kept before points were counted by kind gives one row, with the points of all kinds.
+    """
     line = matrix.get(sink, {})
-    if line.get("broken", True) or not line["right"] or "by_kind" not in line:
+    if line.get("broken", True) or not line["right"]:
         return []
-    found, made_at = line["by_kind"], line["cells"][-1]
-    return [[code(sink), kind, "pass", f"{found[kind]} of {found[kind]}", "", "", "", made_at] for kind in POINTS]
+    *_, whole, _, _, _, made_at = line["cells"]
+    found = line.get("by_kind")
+    points = {kind: f"{found[kind]} of {found[kind]}" for kind in POINTS} if found else {"all": whole}
+    return [[code(sink), kind, "pass", count, "", "", "", made_at] for kind, count in points.items()]
 
 
 def cells(sink: str, points: str, certificate: Certificate, commit: str) -> list[str]:
@@ -83,7 +87,7 @@ def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
         "What sweeps by effects alone (`--points effects`) and by lines alone (`--points lines`) come to: `make "
         "matrix-effects`. A broken sink's sweeps end at their first failed point, so that *points* says how many were "
         "needed. Rows without *minutes* are those of a correct sink, counted in its whole sweep, of which both are "
-        "parts. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
+        "parts; *all* is that sweep, where its points were not counted by kind. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
         table(HEAD, [row for name in sorted(lines) for row in lines[name]]),
         missing(lines),
     ]
