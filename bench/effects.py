@@ -10,6 +10,7 @@ there; a directory is gone on in, as by ``make matrix``.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.traced import REFERENCE, REPLAY
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.errors import UsageError
@@ -46,6 +48,7 @@ def main() -> int:
             rows = parts_of_the_whole(path.stem, matrix)
             for points in POINTS if not rows else ():
                 place = arguments.directory / f"{path.stem}-{points}"
+                with_traces_of(place, arguments.directory / f"{path.stem}-{POINTS[0]}")
                 certificate, made_at = certified(sessions, path, place, Wanted(points=points, fail_fast=broken), commit)
                 console.print(f"{path.stem}, {points}: {certificate.summary}", highlight=False)
                 rows.append(cells(path.stem, points, certificate, made_at))
@@ -53,6 +56,13 @@ def main() -> int:
             KEPT.store(lines, page_of(lines))
     print(page_of(KEPT.load()))
     return 0
+
+
+def with_traces_of(place: Path, other: Path) -> None:
+    """Let a sweep that has no traces yet begin with those of another: they are of all kinds of points."""
+    for name in (REFERENCE, REPLAY):
+        if (other / name).exists() and not (place / name).exists():
+            shutil.copytree(other / name, place / name)
 
 
 def parts_of_the_whole(sink: str, matrix: Mapping[str, Any]) -> list[list[str]]:
@@ -86,8 +96,10 @@ def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
         "# Effects and lines",
         "What sweeps by effects alone (`--points effects`) and by lines alone (`--points lines`) come to: `make "
         "matrix-effects`. A broken sink's sweeps end at their first failed point, so that *points* says how many were "
-        "needed. Rows without *minutes* are those of a correct sink, counted in its whole sweep, of which both are "
-        "parts; *all* is that sweep, where its points were not counted by kind. What both leave to other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
+        "needed; its sweep by lines begins with the two traces of the one by effects. Rows without *minutes* are those "
+        "of a correct sink, counted in its whole sweep, of which both are parts; *all* is that sweep, where its points "
+        "were not counted by kind. What both leave to other points (steps, servers, slow requests) is in "
+        "[matrix.md](matrix.md).",
         table(HEAD, [row for name in sorted(lines) for row in lines[name]]),
         missing(lines),
     ]
