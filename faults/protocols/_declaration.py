@@ -91,13 +91,13 @@ class Protocol:
     that is known; ``in_capitals``: whether they are written so. ``unsteady``: kinds of which clients send more or fewer
     for the same data, because they gather it for a while; ``unanswered``: those of which it is not known what answers
     them; ``asked_again``: those that a service may refuse for the moment, so that clients ask again before they go on;
-    ``lookups``: those that change nothing, whose refusal clients may not see as one; ``refusable``: those for which an
-    answer with one of ``errors`` can be made up; ``refuses_any``: it can for every kind, and not once it is done, since
-    the service itself is made to fail. ``refusals``: of the errors those by which a service says of any request that it
-    has not been done, where it is stopped before it goes out, or that it may not have been, where it has been (after);
-    clients do not try again by themselves. ``patience``: seconds for which a client of it waits for an answer, unless
-    it is told otherwise; 0 for as long as it takes. ``sessions``: what is begun on a connection, such as a transaction,
-    belongs to it."""
+    ``lookups``: those that change nothing, whose refusal clients may not see as one; ``may_look_up``: those of which it
+    cannot be told whether they change anything; ``refusable``: those for which an answer with one of ``errors`` can be
+    made up; ``refuses_any``: it can for every kind, and not once it is done, since the service itself is made to fail.
+    ``refusals``: of the errors those by which a service says of any request that it has not been done, where it is
+    stopped before it goes out, or that it may not have been, where it has been (after); clients do not try again by
+    themselves. ``patience``: seconds for which a client of it waits for an answer, unless it is told otherwise; 0 for
+    as long as it takes. ``sessions``: what is begun on a connection, such as a transaction, belongs to it."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
@@ -111,6 +111,7 @@ class Protocol:
     errors: tuple[str, ...] = ()
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lookups: tuple[str, ...] = ()
+    may_look_up: tuple[str, ...] = ()
     patience: float = 0.0
     sessions: bool = False
 

@@ -6,9 +6,11 @@ nothing goes out before the request is whole. An answer without a length ends wi
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
 import h11
@@ -28,6 +30,8 @@ ERRORS = (
     "GATEWAY_TIMEOUT",
 )  # fmt: skip
 """RFC 9110, 15.5 and 15.6, and RFC 6585, 4, by their names in http.HTTPStatus."""
+OF_GATEWAYS = frozenset({"BAD_GATEWAY", "SERVICE_UNAVAILABLE", "GATEWAY_TIMEOUT"})
+"""Those that come from something in front of the service as well, and then without a document."""
 LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 LARGEST_HEAD = 1024 * 1024
 """Bytes."""
@@ -75,9 +79,13 @@ def _connection(role: type[h11.CLIENT] | type[h11.SERVER]) -> h11.Connection:
     return h11.Connection(role, max_incomplete_event_size=LARGEST_HEAD)
 
 
-def _refusal(error: str) -> bytes:
+def _refusal(method: str, error: str) -> bytes:
+    """With a document where the service itself says it; to HEAD without its body (RFC 9110, 9.3.2)."""
     status = HTTPStatus[error]
-    return f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Length: 0\r\n\r\n".encode()
+    body = b"" if error in OF_GATEWAYS else json.dumps({"error": status.phrase, "status": status.value}).encode()
+    about = "Content-Type: application/json\r\n" if body else ""
+    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{about}Content-Length: {len(body)}\r\n\r\n".encode()
+    return head if method == "HEAD" else head + body
 
 
 class Http:
@@ -106,7 +114,8 @@ class Http:
         self._asked.append(message.head)
         method, target = message.head.method.decode("ascii"), message.head.target.decode("ascii", "replace")
         changes, text = method not in HARMLESS, f"{method} {target}"[:SHOWN]
-        return Sent(bytes(message.data), Request(method, text, changes, _refusal, looks_up=method in LOOKUPS))
+        refused = partial(_refusal, method)
+        return Sent(bytes(message.data), Request(method, text, changes, refused, looks_up=method in LOOKUPS))
 
     def answered(self, data: bytes) -> Iterator[Answered]:
         while data and not self._switched:

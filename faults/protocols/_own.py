@@ -41,6 +41,7 @@ OWN = Protocol(
     refusable=CHANGING,
     errors=ERRORS,
     lookups=LOOKUPS,
+    may_look_up=("POST",),
     refusals={"before": ("SERVICE_UNAVAILABLE", "TOO_MANY_REQUESTS", "FORBIDDEN"), "after": ("GATEWAY_TIMEOUT",)},
 )
 """HTTP/1.1, or any other over TCP."""

@@ -35,6 +35,7 @@ from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
 from .recoveries import recoveries, shows_a_recovery
+from .refusals import is_refused, refused_again
 from .repeats import determinism_of, looks_into
 from .results import Judged, PointResult, Store, says_more, unexplained
 from .retries import Retried, noting_retries, retries
@@ -147,8 +148,9 @@ class _Sweeping:
         if goes_on and self._tried_without_a_fault() and self._run(self.state.asked.points, self._lanes):
             crashes: list[Crash] = []
             retried: Retried = {}
-            struck = noting_retries(noting_crashes(_struck(self.state), crashes), retried)
+            struck = noting_retries(noting_crashes(_struck(self.state, shows_a_recovery), crashes), retried)
             found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(retried)]
+            found += refused_again(question, _struck(self.state, is_refused))
             long_run = self._long_run()
             once = EMPTY.with_more(in_some_batches(question, long_run))
             space = self.state.space.with_more([*found, *once.points, *once.impossible])
@@ -263,12 +265,12 @@ def _was_reached(result: PointResult | None) -> bool:
     return result is not None and result.reached
 
 
-def _struck(state: _SweepState) -> Iterator[Struck]:
-    """The points whose trials reported every line, each with its trial's journal."""
+def _struck(state: _SweepState, which: Callable[[SweepPoint], bool]) -> Iterator[Struck]:
+    """Points that were reached, each with its trial's journal."""
     last: tuple[Path, Sequence[Event]] | None = None
     for point in state.asked.points:
         result = state.store.get(point.text)
-        if result is None or not result.reached or not shows_a_recovery(point):
+        if result is None or not result.reached or not which(point):
             continue
         place = result.place(state.directory)
         if last is None or last[0] != place:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults import Action, Fault, Plan, Point, Value, format_plan
+from ...faults.handlers import says_undone
 from .roles import MIDDLE
 from .trace import Event, Executed, Line, Step
 
@@ -128,7 +129,8 @@ class Code:
     ``errors`` gives the exception classes that are caught where a line is executed that the others called, those of the
     innermost function first; those that state a fact about the data or the target are ``facts`` instead. ``calls``:
     whether the line's statement calls something; ``acts``: whether it may change something outside of its process;
-    ``begins``: whether it is the statement's first line.
+    ``begins``: whether it is the statement's first line; ``undone``: whether what it calls has come to nothing if it
+    raises an error of this class.
     """
 
     errors: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
@@ -136,6 +138,7 @@ class Code:
     calls: Callable[[Line], bool] = lambda line: False
     acts: Callable[[Line], bool] = lambda line: False
     begins: Callable[[Line], bool] = lambda line: True
+    undone: Callable[[Line, str], bool] = lambda line, error: says_undone(error)
 
 
 @dataclass(frozen=True)

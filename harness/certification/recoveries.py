@@ -3,7 +3,8 @@
 Which code runs after a fault at a line shows only in the trial that strikes there: its journal has every line that was
 executed. What neither the reference nor the traced replay ran becomes a plan of two faults: the driver dies there once
 more. So does each error that is caught where the recovery calls something, also where the replay of a whole batch does
-the same: the question whether something is left over has another answer in a half-written batch.
+the same: the question whether something is left over has another answer in a half-written batch. And at lines of it
+that may change something the driver stands still until another one has recovered: what it goes on with is old then.
 
 Several crashes lead to the same code: those with the least and with the most done before them stand for all. What is
 left behind by a crash may depend on how tasks took turns, so that one of the two may not come as far again: then the
@@ -18,10 +19,15 @@ from operator import attrgetter
 
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
-from .points import FAIL, KILL, Question, SweepPoint
-from .trace import Event, Line, Way, around, executions
+from .points import FAIL, KILL, Question, SweepPoint, line_at
+from .strikes._zombies import end_of, evenly, paused
+from .trace import WORKER, Event, Line, Way, around, executions, line_of
 
 DETAIL = "after a fault at {step}"
+
+PAUSE = Action("pause", "driver")
+AT_MOST = 4
+"""Lines before which it stands still, evenly, the first and the last among these."""
 
 
 def shows_a_recovery(point: SweepPoint) -> bool:
@@ -59,16 +65,31 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
         before, after = _around(point.plan.faults[0], journal, point.batch)
         seconds = [_Second(point, way, nth, count, len(before)) for way, nth, count in new_ways(before, after, ways)]
         if _kills(point):
+            seconds += _taken_for_dead(question, [one for one in seconds if one.way[1] not in lines], after)
             for line, nth, count, action in errors_anew(question.code, before, after):
                 seconds.append(_Second(point, (None, line), nth, count, len(before), action))
         else:
             seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines]
         for second in seconds:
             found.setdefault(second.leads_to, []).append(second)
+    paused_at = [leads_to for leads_to, (one, *_) in found.items() if one.action == PAUSE]
+    for left_out in set(paused_at) - {*evenly(paused_at, AT_MOST)}:
+        del found[left_out]
     for leads_to, seconds in found.items():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
-        for second in [least] if least == most else [least, most]:
+        for second in [most] if least == most or most.action == PAUSE else [least, most]:
             yield replace(_planned(second), way=" ".join(map(str, leads_to)))
+
+
+def _taken_for_dead(question: Question, new: Sequence[_Second], after: Sequence[Event]) -> list[_Second]:
+    """At each line of the driver that only the recovery has, and that may change something, it stands still until
+    another one has done the batch."""
+    in_tasks = {line_of(event) for event in after if event.get("role") == WORKER}
+    return [
+        replace(one, way=(None, line), action=PAUSE)
+        for one in new
+        if (line := one.way[1]) and line not in in_tasks and question.code.acts(line)
+    ]
 
 
 def _kills(point: SweepPoint) -> bool:
@@ -92,6 +113,9 @@ def _planned(second: _Second) -> SweepPoint:
     (first,) = point.plan.faults
     detail = DETAIL.format(step=point.step)
     assert point.batch is not None
+    if line is not None and second.action == PAUSE:
+        at = line_at(line, point.batch, second.nth)
+        return paused(line, at, point.role, point.batch, end_of(point.batch), f" {detail}", before=(first,))
     if line is not None:
         return line_point(line, second.nth, second.count, second.action, point.role, point.batch, first, detail)
     return end_of_batch(point.role, point.batch, first, detail)

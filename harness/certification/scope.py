@@ -33,6 +33,8 @@ BEYOND = (
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",
     "what is done beyond the first twelve batches only; of what is done in some of these, and in none of the "
     "workload's, all but a driver's death and errors in the sink's own lines",
+    "between two pieces of a batch where a piece has more rows than the workload's batches: all but a driver's death "
+    "behind the first one",
     "after a crash in mid-batch: a request that is lost, a change of a file that fails, an error that nothing catches",
     "the death of a driver that was taken for dead, but for that behind its first change",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",

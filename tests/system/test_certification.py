@@ -38,6 +38,7 @@ FOUND = {
     "archives_after_ten_batches": ("request:after", "duplicated"),
     "archives_every_tenth_batch": ('without a fault,line *:{cursor.execute("TRUNCATE events")}', "duplicated"),
     "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
+    "removes_leftovers_unfenced": ("line *:{connection.execute(END, mine)}", "lost"),
     "commits_what_is_prepared": ("task.run:after", "duplicated"),
     "audits_at_best": ("request:before", "lost"),
     "overwrites_in_place": ("file:before", "lost"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import psycopg
 import pytest
 import redis
 from http_store import HTTP_SINK, Store
-from onceproof.assertions import Workload
+from onceproof.assertions import JOURNAL, Workload
+from onceproof.harness.certification.certify import certify
+from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.request import Request
 from onceproof.harness.session import Session
 from onceproof.harness.trial import act
@@ -44,6 +47,23 @@ def write_batch(df, batch_id, target):
     ask(target, "POST", batch_id, df.toArrow().to_pylist())
 """
 """A sink that adds a batch unless it is known, and may take a refusal for an answer."""
+
+ASKS_AGAIN = """
+import http.client
+
+def write_batch(df, batch_id, target):
+    rows = json.dumps(df.toArrow().to_pylist(), default=str)
+    for _ in range(5):
+        client = http.client.HTTPConnection(target.proxy["api"], timeout=30)
+        client.request("PUT", f"/{target.name}/{batch_id}", rows)
+        answer = client.getresponse()
+        answer.read()
+        if answer.status == 200:
+            return
+    if RAISES:
+        raise RuntimeError(f"the service is overloaded: {answer.status}")
+"""
+"""A sink that tries five times, and may take the last refusal for an answer."""
 
 COPIES = """
 import psycopg
@@ -190,6 +210,35 @@ def test_a_service_of_the_users_own_says_that_it_could_not_do_it(
     assert result.verdict.outcome.value == outcome, result.verdict.reason
     assert [one.kind for one in result.verdict.anomalies] == ([] if looks else ["lost"])
     assert landed(result)
+
+
+@pytest.mark.parametrize(("raises", "outcome"), [(False, "fail"), long(True, "pass")])
+def test_a_refusal_that_comes_back_must_not_be_taken_for_an_answer(
+    session: Session, store: Store, tmp_path: Path, raises: bool, outcome: str
+) -> None:
+    """One that raises it is refused for the sixth time when the batch comes again."""
+    plan = "request:before[service=api, kind=PUT, batch=1]#1 -> answer(FORBIDDEN, times=6)"
+    result = session.trial(replace(asking_again(store, tmp_path, raises), plan=plan))
+    assert result.verdict.outcome.value == outcome, result.verdict.reason
+    assert [one.kind for one in result.verdict.anomalies] == ([] if raises else ["lost"])
+    assert landed(result)
+    assert (result.directory / JOURNAL).read_text().count('"fault.repeated"') == (5 if raises else 4)
+
+
+@pytest.mark.long
+def test_a_sink_that_asks_again_is_refused_again_by_a_sweep(session: Session, store: Store, tmp_path: Path) -> None:
+    wanted = Wanted(points="request:before", batch=1, fail_fast=True)
+    certificate = certify(session, asking_again(store, tmp_path, raises=False), tmp_path / "sweep", wanted)
+    failed = [point for point in certificate.points if point.verdict == "fail"]
+    assert failed, certificate.summary
+    assert all(point.plan.endswith(", times=6)") and set(point.anomalies) == {"lost"} for point in failed)
+
+
+def asking_again(store: Store, directory: Path, raises: bool) -> Request:
+    sink = directory / "api.py"
+    sink.write_text(HTTP_SINK + ASKS_AGAIN.replace("RAISES", str(raises)))
+    own = {"api": f"127.0.0.1:{store.server_address[1]}"}
+    return Request(str(sink), workload=SMALL, watch=False, own_services=own)
 
 
 @pytest.mark.long

@@ -11,6 +11,8 @@ from onceproof.harness.certification.scope import scope_of
 from onceproof.harness.certification.space import select, space_of
 from onceproof.harness.certification.strikes.larger import WITHOUT_A_FAULT, has_larger, tried_without_a_fault
 
+BEHIND_THE_BATCH = "; batch.commit:before[batch=0] -> kill(driver)"
+
 OF_BATCH = {"edge": "before", "run": "r", "event": "point", "process": "p", "thread": "1"}
 
 
@@ -38,7 +40,8 @@ def test_the_driver_dies_behind_the_first_request_of_each_kind_in_a_large_batch(
     trace = [asked("INSERT"), asked("INSERT"), asked("COMMIT"), asked("DELETE", batch=1)]
     assert texts(trace) == [
         f"set batches = 1; set rows = 16000; request:after[service=postgres, kind={kind}, batch=0]#1 -> kill(driver)"
-        for kind in ("INSERT", "COMMIT")
+        f"{more}"
+        for kind, more in (("INSERT", ""), ("COMMIT", ""), ("COMMIT", BEHIND_THE_BATCH))
     ]
 
 
@@ -46,8 +49,13 @@ def test_and_behind_the_first_change_of_each_kind_in_a_directory() -> None:
     trace = [event for number in range(2) for event in changed("create", f"target/{number}.jsonl")]
     trace += [*changed("rename", "target/0.jsonl"), *changed("create", "elsewhere/0.jsonl")]
     assert texts(trace) == [
-        f'set batches = 1; set rows = 16000; file:after[op={op}, path="{directory}/*", batch=0]#1 -> kill(driver)'
-        for op, directory in (("create", "target"), ("rename", "target"), ("create", "elsewhere"))
+        f'set batches = 1; set rows = 16000; file:after[op={op}, path="{directory}/*", batch=0]#1 -> kill(driver){more}'
+        for op, directory, more in (
+            ("create", "target", ""),
+            ("rename", "target", ""),
+            ("create", "elsewhere", ""),
+            ("create", "elsewhere", BEHIND_THE_BATCH),
+        )
     ]
 
 
@@ -74,7 +82,7 @@ def test_what_the_sink_cannot_take_has_no_points_and_the_certificate_says_so() -
     asked = select(space([asked_for_once]), "request:after")
     found = tried_without_a_fault(asked, result("sink s.py fails in batch 0 by itself: too many parameters"))
     assert [point.text for point in found.points] == [point.text for point in asked.points if point.role != "large"]
-    assert len(found.points) == len(asked.points) - 1
+    assert len(found.points) == len(asked.points) - 2
     assert found.whole
     assert scope_of(found, found, {}, {}).summary.endswith(
         "not possible here: 16000 rows in one batch are more than it can take: "

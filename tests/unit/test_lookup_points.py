@@ -6,6 +6,7 @@ import socket
 import threading
 from typing import Any
 
+import h11
 import pytest
 from onceproof.faults import PlanError, SinkShape, parse, resolve
 from onceproof.faults.protocols import Request, protocol_of
@@ -42,6 +43,45 @@ def test_the_first_lookup_of_each_kind_is_refused_in_the_middle_batch_and_in_its
         for before, kind, nth in (("", "GET", 1), ("", "GET", 2), (crash, "GET", 4), (crash, "HEAD", 1))
         for error in ERRORS
     ]
+
+
+def test_a_post_may_be_a_lookup_and_is_refused_in_the_replay() -> None:
+    def asked(kind: str, run: str) -> list[dict[str, Any]]:
+        return [one | {"phase": "request"} for one in looked_up(f"{kind} /batches/_count", run=run)]
+
+    first, again = ([*asked("POST", run), *asked("PUT", run)] for run in ("run-1", "run-2"))
+    question = Question(trace=first, roles={"first": 0, "middle": 1}, refusal=lambda plan: None, replay=first + again)
+    texts = [one.text for one in space_of(question).points if "batch.commit:before" in one.text]
+    assert [text for text in texts if "answer" in text] == [
+        f"batch.commit:before[batch=1] -> kill(driver); "
+        f"request:before[service=api, kind=POST, batch=1]#2 -> answer({error})"
+        for error in ERRORS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "answer"),
+    [
+        ("POST", "TOO_MANY_REQUESTS", b'{"error": "Too Many Requests", "status": 429}'),
+        ("PUT", "FORBIDDEN", b'{"error": "Forbidden", "status": 403}'),
+        ("GET", "SERVICE_UNAVAILABLE", b""),
+        ("HEAD", "FORBIDDEN", b""),
+    ],
+)
+def test_a_refusal_of_the_service_itself_has_a_document(method: str, error: str, answer: bytes) -> None:
+    text = f"{method} / HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    [sent] = protocol_of("api").converse(lambda address: address).sent(text)
+    assert sent.request is not None
+    assert sent.request.refused is not None
+    refusal = sent.request.refused(error)
+    assert isinstance(refusal, bytes)
+    assert refusal.partition(b"\r\n\r\n")[2] == answer
+    client = h11.Connection(h11.CLIENT)
+    client.send(h11.Request(method=method, target="/", headers=[("Host", "a")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(refusal)
+    kinds = [type(client.next_event()) for _ in range(3 if answer else 2)]
+    assert kinds == [h11.Response, *([h11.Data] if answer else []), h11.EndOfMessage], "h11 takes it for whole"
 
 
 def test_no_lookup_is_refused_where_none_was_seen() -> None:

@@ -47,6 +47,28 @@ def test_the_recovery_from_a_half_written_batch_is_struck_at_each_line_to_which_
     ]
 
 
+def test_a_driver_stands_still_in_the_recovery_where_it_may_change_something() -> None:
+    """At 3 and 4, which only the recovery has; 2 changes nothing, 7 is in the traces, 6 runs in tasks."""
+    acts = Code(acts=lambda at: at.line in (3, 4, 6, 7))
+    trace = [line(number) for number in (5, 7, 7, 8)]
+    asked = Question(trace=trace, roles={"middle": 1}, refusal=lambda plan: None, code=acts)
+    again = [line(number, "local:2") for number in (5, 2, 3, 4, 7, 7, 8)]
+    task = [line(6, "local:3", role="python-worker", run="2")]
+    texts = found(asked, (KILL, [line(5), line(7), line(7), reached(KILL), *again, *task]))
+    assert [text for text in texts if "pause" in text] == [
+        f"{KILL}; line[s.py:{number}][batch=1]#1 -> pause(driver, longest=30s) until batch.commit:after[batch=1]"
+        for number in (3, 4)
+    ]
+
+
+def test_a_driver_stands_still_in_a_recovery_at_a_few_lines() -> None:
+    acts = Code(acts=lambda at: at.line > 10)
+    asked = Question(trace=[line(5), line(7), line(7)], roles={"middle": 1}, refusal=lambda plan: None, code=acts)
+    again = [line(number, "local:2") for number in (5, *range(11, 31), 7, 7)]
+    texts = found(asked, (KILL, [line(5), line(7), line(7), reached(KILL), *again]))
+    assert [int(text.split("s.py:")[2].split("]")[0]) for text in texts if "pause" in text] == [11, 17, 24, 30]
+
+
 def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends() -> None:
     journal = [line(5), line(7), line(7), reached(KILL), line(5, "local:2"), line(7, "local:2")]
     assert found(question(5, 7, 7, 8), (KILL, journal)) == [f"{KILL}; sink.write:after[batch=1] -> kill(driver)"]

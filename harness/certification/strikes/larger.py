@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ....faults import Fault, Plan, format_action
-from ..kinds import kinds_in
-from ..points import KILL, Gap, Question, Space, SweepPoint
+from ..kinds import FAMILIES, Kind, kinds_in, kinds_of
+from ..points import KILL, Gap, Question, Space, SweepPoint, crash_in
 from ..results import PointResult
 from ..trace import Step
 from ._declaration import Strike
+from .half_written import BEHIND
 
 ROWS = 16_000
 """Of the only batch: more than ten thousand, and more than five thousand in each of three tasks."""
@@ -28,13 +29,21 @@ SETTINGS = {"batches": "1", "rows": str(ROWS)}
 
 def larger(question: Question) -> Iterator[SweepPoint]:
     """The driver's death behind the first request of each kind, and behind the first change of each kind in each
-    directory: the first piece is done then, and others follow."""
+    directory: the first piece is done then, and others follow. Behind that with which a piece ends, its successor also
+    dies behind the batch: what it has noted of the whole must be what it found and what it added."""
     if question.batches is None or BATCH not in question.roles.values():
         return
     for kind in kinds_in(question, BATCH):
-        plan = Plan((Fault(kind.point("after", BATCH, 1), (KILL,)),), SETTINGS)
-        here, detail = Step(kind.phase, "after"), f"{kind.shown}, {ROWS} rows"
-        yield SweepPoint(here, format_action(KILL), LARGE, BATCH, plan, detail, alone=True)
+        yield _behind_the_first(kind)
+    for family in FAMILIES:
+        for kind in kinds_of(question, family, BATCH)[-1:]:
+            yield _behind_the_first(kind, crash_in(BATCH))
+
+
+def _behind_the_first(kind: Kind, *more: Fault) -> SweepPoint:
+    plan = Plan((Fault(kind.point("after", BATCH, 1), (KILL,)), *more), SETTINGS)
+    detail = ", ".join([kind.shown, *([BEHIND] if more else []), f"{ROWS} rows"])
+    return SweepPoint(Step(kind.phase, "after"), format_action(KILL), LARGE, BATCH, plan, detail, alone=True)
 
 
 WITHOUT_A_FAULT = SweepPoint(
