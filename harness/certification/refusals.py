@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ...faults import Fault, Plan, format_action, format_fault
+from ...faults import format_action, format_fault
 from .points import Question, SweepPoint
 from .retries import TIMES
 from .starts import Struck
@@ -34,7 +34,8 @@ def refused_again(question: Question, struck: Iterable[Struck]) -> Iterator[Swee
             (fault,) = point.plan.faults
             (action,) = fault.actions
             again = replace(action, arguments={**action.arguments, "times": TIMES})
-            yield replace(point, action=format_action(again), plan=Plan((Fault(fault.at, (again,)),)))
+            plan = replace(point.plan, faults=(replace(fault, actions=(again,)),))
+            yield replace(point, action=format_action(again), plan=plan)
 
 
 def _asked_again(question: Question, point: SweepPoint, journal: Sequence[Event]) -> bool:
