@@ -78,7 +78,9 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
     for leads_to, seconds in found.items():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
         for second in [most] if least == most or most.action == PAUSE else [least, most]:
-            yield replace(_planned(second), way=" ".join(map(str, leads_to)))
+            planned = _planned(second)
+            plan = replace(planned.plan, settings=second.point.plan.settings)
+            yield replace(planned, plan=plan, way=" ".join(map(str, leads_to)))
 
 
 def _taken_for_dead(question: Question, new: Sequence[_Second], after: Sequence[Event]) -> list[_Second]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ...faults import Fault, Plan, format_action, format_fault
+from ...faults import format_action, format_fault
 from .points import FAIL, SweepPoint
 from .starts import Struck
 from .trace import Event, Line, around, executions, line_of
@@ -46,4 +46,5 @@ def retries(noted: Retried) -> Iterator[SweepPoint]:
         (fault,) = point.plan.faults
         (action,) = fault.actions
         again = replace(action, arguments={**action.arguments, "times": TIMES})
-        yield replace(point, action=format_action(again), way="", plan=Plan((Fault(fault.at, (again,)),)))
+        plan = replace(point.plan, faults=(replace(fault, actions=(again,)),))
+        yield replace(point, action=format_action(again), way="", plan=plan)

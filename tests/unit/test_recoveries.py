@@ -69,6 +69,13 @@ def test_a_driver_stands_still_in_a_recovery_at_a_few_lines() -> None:
     assert [int(text.split("s.py:")[2].split("]")[0]) for text in texts if "pause" in text] == [11, 17, 24, 30]
 
 
+def test_a_recovery_that_a_setting_leads_to_is_struck_under_it() -> None:
+    """Where the application starts its query again in the same process, transform (2) runs there once more."""
+    fail = f"set starts = 4; {FAIL}"
+    journal = [line(5), line(7), line(7), reached(FAIL), *(line(number) for number in (2, 5, 7, 7, 8))]
+    assert found(question(5, 7, 7, 8), (fail, journal)) == [f"{fail}; line[s.py:2][batch=1]#1 -> kill(driver)"]
+
+
 def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends() -> None:
     journal = [line(5), line(7), line(7), reached(KILL), line(5, "local:2"), line(7, "local:2")]
     assert found(question(5, 7, 7, 8), (KILL, journal)) == [f"{KILL}; sink.write:after[batch=1] -> kill(driver)"]

@@ -56,5 +56,12 @@ def test_errors_that_are_handled_in_the_same_place_stand_for_each_other() -> Non
     assert len(found(struck(one, *again), struck(other.replace("OSError", "KeyError"), *again, number=8))) == 2
 
 
+def test_a_setting_stays() -> None:
+    point, journal = struck(FAIL, line(9), line(5), line(7))
+    text = f"set starts = 4; {FAIL}"
+    again = SweepPoint(point.at, point.action, point.role, point.batch, parse(text))
+    assert found((again, journal)) == [text.replace("OSError", "OSError, times=6")]
+
+
 def test_a_kill_is_no_error() -> None:
     assert found(struck("line[s.py:7][batch=1]#1 -> kill(driver)", line(9), line(7))) == []
