@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from .statements import Module, With, executed_of, module_at, statement_at, walk
@@ -53,27 +52,26 @@ def _first_word(call: ast.Call, module: Module) -> str:
         text = next(iter(text.values), None)
     if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
         return ""
-    return next(iter(text.value.upper().split()), "")
+    return _first_of(text.value)
 
 
 def _may_commit(call: ast.Call) -> bool:
-    """What is not a method with a harmless name may: a function of the sink's own, or ``commit``."""
+    """A function may, of the sink's own or not; a method by its name."""
     return not isinstance(call.func, ast.Attribute) or call.func.attr in ("commit", "executescript")
 
 
 def _in_transactions(module: Module) -> bool:
     """Whether changes are: connections are not in autocommit, or it begins them itself."""
-    return BEGIN in _words(module.tree) or not any(map(_is_autocommit, ast.walk(module.tree)))
+    nodes = [*ast.walk(module.tree)]
+    return any(map(_begins, nodes)) or not any(map(_is_autocommit, nodes))
 
 
-def _words(tree: ast.Module) -> set[str]:
-    return {word for text in _texts(tree) for word in text.upper().split()[:1]}
+def _begins(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _first_of(node.value) == BEGIN
 
 
-def _texts(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+def _first_of(text: str) -> str:
+    return next(iter(text.upper().split()), "")
 
 
 def _is_autocommit(node: ast.AST) -> bool:

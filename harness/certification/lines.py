@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...faults import Action, Fault, Plan, Point, format_action
+from ...faults.handlers import says_undone
 from .callers import Callers, callers_by_line, caught
 from .points import ANY_BATCH, FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, line_at, selector
 from .steps import shown
@@ -117,7 +118,7 @@ def fails(code: Code, line: Line, errors: Sequence[str]) -> list[Action]:
     """Each exception before the line, and after a call of it, unless the call has come to nothing then; without any, a
     failure of no class in particular."""
     before = [Action("fail", None, {"error": error}) for error in errors] or [FAIL]
-    late = [error for error in errors if not code.undone(line, error)] if code.calls(line) else []
+    late = [one for one in errors if not says_undone(one) and not code.undone(line, one)] if code.calls(line) else []
     return [*before, *(Action("fail", None, {"error": error, "after": True}) for error in late)]
 
 

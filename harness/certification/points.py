@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...faults import Action, Fault, Plan, Point, Value, format_plan
-from ...faults.handlers import says_undone
 from .roles import MIDDLE
 from .trace import Event, Executed, Line, Step
 
@@ -130,7 +129,7 @@ class Code:
     innermost function first; those that state a fact about the data or the target are ``facts`` instead. ``calls``:
     whether the line's statement calls something; ``acts``: whether it may change something outside of its process;
     ``begins``: whether it is the statement's first line; ``undone``: whether what it calls has come to nothing if it
-    raises an error of this class.
+    raises an error of this class, which does not say so by its name.
     """
 
     errors: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
@@ -138,7 +137,7 @@ class Code:
     calls: Callable[[Line], bool] = lambda line: False
     acts: Callable[[Line], bool] = lambda line: False
     begins: Callable[[Line], bool] = lambda line: True
-    undone: Callable[[Line, str], bool] = lambda line, error: says_undone(error)
+    undone: Callable[[Line, str], bool] = lambda line, error: False
 
 
 @dataclass(frozen=True)
@@ -180,6 +179,11 @@ class Question:
     def first_role(self) -> str:
         """The role of the earliest batch."""
         return min(self.roles, key=self.roles.__getitem__)
+
+
+def under(settings: Mapping[str, str], point: SweepPoint) -> SweepPoint:
+    """The point, in a trial that sets these."""
+    return replace(point, plan=replace(point.plan, settings=settings))
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...faults import SERVERS, Plan, phases_of, required_steps
 from ...faults.acts import acts_at
 from ...faults.embedded import undone_at
-from ...faults.handlers import errors_in, says_undone, states_a_fact
+from ...faults.handlers import errors_in, states_a_fact
 from ...faults.statements import begins_at, calls_at
 from ..environment_options import EnvironmentOptions
 from ..errors import UsageError
@@ -72,9 +72,7 @@ def question_of(
             calls=lambda line: calls_at(sink.parent / line.file, line.line),
             acts=lambda line: acts_at(sink.parent / line.file, line.line, sink.parent),
             begins=lambda line: begins_at(sink.parent / line.file, line.line),
-            undone=lambda line, error: (
-                says_undone(error) or undone_at(sink.parent / line.file, line.line, error, sink.parent)
-            ),
+            undone=lambda line, error: undone_at(sink.parent / line.file, line.line, error, sink.parent),
         ),
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),

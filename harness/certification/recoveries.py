@@ -13,15 +13,15 @@ other stands for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
-from .points import FAIL, KILL, Question, SweepPoint, line_at
+from .points import FAIL, KILL, Question, SweepPoint, line_at, under
 from .strikes._zombies import end_of, evenly, paused
-from .trace import WORKER, Event, Line, Way, around, executions, line_of
+from .trace import Event, Line, Way, around, executions, task_lines
 
 DETAIL = "after a fault at {step}"
 
@@ -65,7 +65,9 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
         before, after = _around(point.plan.faults[0], journal, point.batch)
         seconds = [_Second(point, way, nth, count, len(before)) for way, nth, count in new_ways(before, after, ways)]
         if _kills(point):
-            seconds += _taken_for_dead(question, [one for one in seconds if one.way[1] not in lines], after)
+            assert point.batch is not None  # a line is executed in one
+            in_tasks = task_lines(after, point.batch)
+            seconds += _taken_for_dead(question, [one for one in seconds if one.way[1] not in lines], in_tasks)
             for line, nth, count, action in errors_anew(question.code, before, after):
                 seconds.append(_Second(point, (None, line), nth, count, len(before), action))
         else:
@@ -78,15 +80,13 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
     for leads_to, seconds in found.items():
         least, most = min(seconds, key=attrgetter("done")), max(seconds, key=attrgetter("done"))
         for second in [most] if least == most or most.action == PAUSE else [least, most]:
-            planned = _planned(second)
-            plan = replace(planned.plan, settings=second.point.plan.settings)
-            yield replace(planned, plan=plan, way=" ".join(map(str, leads_to)))
+            planned = under(second.point.plan.settings, _planned(second))
+            yield replace(planned, way=" ".join(map(str, leads_to)))
 
 
-def _taken_for_dead(question: Question, new: Sequence[_Second], after: Sequence[Event]) -> list[_Second]:
+def _taken_for_dead(question: Question, new: Sequence[_Second], in_tasks: Set[Line]) -> list[_Second]:
     """At each line of the driver that only the recovery has, and that may change something, it stands still until
     another one has done the batch."""
-    in_tasks = {line_of(event) for event in after if event.get("role") == WORKER}
     return [
         replace(one, way=(None, line), action=PAUSE)
         for one in new

@@ -7,17 +7,15 @@ task, comes to such a request more often than in the reference trace.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
-from ...faults import format_action, format_fault
+from ...faults import format_fault
 from .points import Question, SweepPoint
-from .retries import TIMES
+from .requests import ANSWER
+from .retries import again_and_again
 from .starts import Struck
-from .trace import Event, Step, around
+from .trace import Event, Step, around, reports
 
-ANSWER = "answer"
-
-ALIKE = ("phase", "edge", "service", "kind", "batch", "partition", "attempt")
+ALIKE = ("phase", "edge", "service", "kind", "partition", "attempt")
 
 
 def is_refused(point: SweepPoint) -> bool:
@@ -31,19 +29,16 @@ def refused_again(question: Question, struck: Iterable[Struck]) -> Iterator[Swee
     """The same refusal several times in a row; ``struck`` are refused points with the journals of their trials."""
     for point, journal in struck:
         if _asked_again(question, point, journal):
-            (fault,) = point.plan.faults
-            (action,) = fault.actions
-            again = replace(action, arguments={**action.arguments, "times": TIMES})
-            plan = replace(point.plan, faults=(replace(fault, actions=(again,)),))
-            yield replace(point, action=format_action(again), plan=plan)
+            yield again_and_again(point)
 
 
 def _asked_again(question: Question, point: SweepPoint, journal: Sequence[Event]) -> bool:
+    assert point.batch is not None  # a request is refused in one
     _, after = around(format_fault(point.plan.faults[0]), journal)
     refused = after[0]["point"]
-    asked = [event for event in journal if event.get("run") == refused.get("run") and _alike(event, refused)]
-    return len(asked) > sum(_alike(event, refused) for event in question.trace)
+    asked = [event for event in _alike(journal, point.batch, refused) if event.get("run") == refused.get("run")]
+    return len(asked) > len(_alike(question.trace, point.batch, refused))
 
 
-def _alike(event: Event, request: Event) -> bool:
-    return event["event"] == "point" and all(event.get(name) == request.get(name) for name in ALIKE)
+def _alike(journal: Sequence[Event], batch: int, request: Event) -> list[Event]:
+    return [one for one in reports(journal, batch) if all(one.get(name) == request.get(name) for name in ALIKE)]

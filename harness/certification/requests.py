@@ -14,6 +14,7 @@ from .shapes import shapes_of_kinds
 from .trace import Event
 
 PHASE = "request"
+ANSWER = "answer"
 
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
@@ -47,7 +48,11 @@ def _refused(number: int, effect: Effect, edge: str) -> Action | None:
     every client raises that, and some sinks look for some errors only."""
     protocol = protocol_of(str(effect.where["service"]))
     errors = protocol.refusals.get(edge, ()) if protocol.can_refuse(effect.where["kind"]) else ()
-    return Action("answer", None, {"error": errors[number]}) if number < len(errors) else None
+    return refusal(errors[number]) if number < len(errors) else None
+
+
+def refusal(error: str) -> Action:
+    return Action(ANSWER, None, {"error": error})
 
 
 MOST = max(len(errors) for one in (*PROTOCOLS.values(), OWN) for errors in one.refusals.values())

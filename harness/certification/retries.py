@@ -42,9 +42,13 @@ def _tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
 
 def retries(noted: Retried) -> Iterator[SweepPoint]:
     """The same error several times in a row."""
-    for point in noted.values():
-        (fault,) = point.plan.faults
-        (action,) = fault.actions
-        again = replace(action, arguments={**action.arguments, "times": TIMES})
-        plan = replace(point.plan, faults=(replace(fault, actions=(again,)),))
-        yield replace(point, action=format_action(again), way="", plan=plan)
+    yield from map(again_and_again, noted.values())
+
+
+def again_and_again(point: SweepPoint) -> SweepPoint:
+    """A point's only action, several times in a row."""
+    (fault,) = point.plan.faults
+    (action,) = fault.actions
+    again = replace(action, arguments={**action.arguments, "times": TIMES})
+    plan = replace(point.plan, faults=(replace(fault, actions=(again,)),))
+    return replace(point, action=format_action(again), way="", plan=plan)

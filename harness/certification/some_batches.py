@@ -16,7 +16,7 @@ from .callers import callers_by_line, caught
 from .effects import Effect, Family
 from .kinds import FAMILIES
 from .lines import end_of_batch, facts_at, fails, known_ways, line_point, new_ways
-from .points import KILL, Gap, Question, SweepPoint
+from .points import KILL, Gap, Question, SweepPoint, under
 from .strikes.longer import BATCHES, EDGES, LATE, SETTINGS
 from .trace import Event, Step, executions, line_of, ways_to
 
@@ -31,7 +31,7 @@ def in_some_batches(question: Question, long_run: Sequence[Event]) -> Iterator[S
         found += _of_effects(question, family, long_run)
     for one in found:
         if isinstance(one, SweepPoint):
-            one = replace(one, plan=replace(one.plan, settings=settings), seen_once=True)
+            one = replace(under(settings, one), seen_once=True)
         yield one
 
 

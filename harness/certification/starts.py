@@ -17,7 +17,7 @@ from operator import attrgetter
 from ...faults import Action, Fault, Plan, Point, format_action, format_fault
 from .callers import callers_by_line, caught
 from .lines import facts_at, fails
-from .points import ANY_BATCH, KILL, Gap, Question, SweepPoint, crash_in
+from .points import ANY_BATCH, KILL, Gap, Question, SweepPoint, crash_in, under
 from .trace import Event, Line, Step, around, executions, line_of
 
 MAIN_THREAD = "MainThread"
@@ -163,7 +163,8 @@ def later_starts(question: Question, crashes: Iterable[Crash]) -> Iterator[Sweep
         least, most = min(group, key=attrgetter("done")), max(group, key=attrgetter("done"))
         for crash in [least] if least is most else [least, most]:
             fault, detail = crash.point.plan.faults[0], LATER.format(step=crash.point.step)
-            yield from _after(question, fault, crash.first, crash.again, set(), detail)
+            for point in _after(question, fault, crash.first, crash.again, set(), detail):
+                yield under(crash.point.plan.settings, point)
 
 
 def _separated(question: Question, start: Sequence[Event]) -> Iterator[Line | None]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..kinds import Kind, kinds_in
-from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
+from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector, under
 from ..steps import shown
 from ..trace import Step, executed
 from ._declaration import Strike
@@ -82,7 +82,7 @@ def _long_ago() -> SweepPoint:
     """A driver that is taken for dead where it is handed the first batch, and goes on ten batches later."""
     here = Step("sink.write", "before")
     point = paused(here, selector(here, 0), LATE, 0, end_of(BEHIND_TEN[0]), f", {BATCHES} batches", longest=LONGEST)
-    return replace(point, plan=replace(point.plan, settings=SETTINGS))
+    return under(SETTINGS, point)
 
 
 def _point(here: Step, fault: Fault, batch: int, what: str = "") -> SweepPoint:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ....faults import Action, Fault, Plan, format_action
+from ....faults import Fault, Plan, format_action
 from ....faults.protocols import protocol_of
 from ..effects import Effect, Signature, first_runs_and_replay, steady
 from ..points import Question, SweepPoint, crash_in
-from ..requests import LOOKUPS, REQUESTS
+from ..requests import LOOKUPS, REQUESTS, refusal
 from ..roles import MIDDLE
 from ..trace import Step
 from ._declaration import Strike
@@ -35,7 +35,7 @@ def _refused(found: Iterable[Effect], batch: int, before: tuple[Fault, ...] = ()
         first.setdefault(effect.signature, effect)
     for effect in first.values():
         for error in protocol_of(str(effect.where["service"])).refusals["before"]:
-            action = Action("answer", None, {"error": error})
+            action = refusal(error)
             plan = Plan((*before, Fault(effect.point("before", batch), (action,))))
             detail = f"in the replay, {effect.shown}" if before else effect.shown
             yield SweepPoint(Step(effect.phase, "before"), format_action(action), MIDDLE, batch, plan, detail)
