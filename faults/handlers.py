@@ -72,9 +72,10 @@ Not Fenced: a commit that was done, and is sent again because its answer was los
 
 NEVER_BEGUN = frozenset(
     {
-        "Ask", "Buffer", "BusyLoading", "CannotConnectNow", "ClientConnector", "Connect", "ConnectTimeout",
-        "ConnectionRefused", "ExecAbort", "Moved", "NewConnection", "NoBrokersAvailable", "NoScript", "PoolTimeout",
-        "ServerSelectionTimeout", "TooManyConnections", "TryAgain", "Watch", "gaierror",
+        "Ask", "Buffer", "BusyLoading", "CannotConnectNow", "ClientConnector", "ClusterDown", "Connect",
+        "ConnectTimeout", "ConnectionRefused", "DiskFull", "ExecAbort", "MasterDown", "Moved", "NewConnection",
+        "NoBrokersAvailable", "NoPermission", "NoScript", "OutOfMemory", "PoolTimeout", "ServerSelectionTimeout",
+        "TooManyConnections", "TryAgain", "Watch", "gaierror",
         "psycopg.errors.ConnectionTimeout",
     }
 )  # fmt: skip

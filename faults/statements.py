@@ -11,6 +11,12 @@ from pathlib import Path
 from ..sources import parsed
 from .modules import module_name
 
+OF_EVENT_LOOPS = frozenset(
+    f"asyncio.{name}"
+    for name in ("Queue", "LifoQueue", "PriorityQueue", "Lock", "Semaphore", "BoundedSemaphore", "Condition")
+)
+"""Classes whose waiting either ends in what it waits for, or is cancelled, and never both."""
+
 With = ast.With | ast.AsyncWith
 Located = ast.stmt | ast.excepthandler | ast.match_case
 
@@ -20,33 +26,36 @@ def calls_at(path: Path, line: int) -> bool:
 
     Of a compound statement that is what stands before its colon. What takes from a queue of its event loop, as
     ``await queue.get()`` and ``await asyncio.wait_for(queue.get(), 1)`` do, is no call here: it fails or it takes, and
-    never both. ``future.get(timeout=1)`` is one: what it waits for may be done all the same. Raises OSError or
-    SyntaxError.
+    never both. So it is with ``put()`` and ``acquire()`` of what the module makes of asyncio's classes.
+    ``future.get(timeout=1)`` is one: what it waits for may be done all the same. Raises OSError or SyntaxError.
     """
-    statement = statement_at(module_at(path, path.parent).tree, line)
+    module = module_at(path, path.parent)
+    statement = statement_at(module.tree, line)
     if statement is None or isinstance(statement, With):
         return statement is not None
-    return any(_calls(part) for part in executed_of(statement))
+    return any(_calls(part, module) for part in executed_of(statement))
 
 
-def _calls(node: ast.AST) -> bool:
+def _calls(node: ast.AST, module: Module) -> bool:
     match node:
         case ast.Lambda():
             return False
         case ast.Await(value):
-            return not _takes(value)
+            return not _takes(value, module)
         case ast.Call():
             return True
-    return any(map(_calls, ast.iter_child_nodes(node)))
+    return any(_calls(child, module) for child in ast.iter_child_nodes(node))
 
 
-def _takes(node: ast.AST) -> bool:
+def _takes(node: ast.AST, module: Module) -> bool:
     """Whether what is awaited is ``get()`` of a queue, by itself or under ``wait_for``: others name what they get."""
     match node:
         case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute(), "get"), args=[], keywords=[]):
             return True
+        case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute() as waited, "put" | "acquire")):
+            return dotted_name(waited).rpartition(".")[2] in module.of_event_loops
         case ast.Call(func=ast.Attribute(attr="wait_for") | ast.Name("wait_for"), args=[taken, *_]):
-            return _takes(taken)
+            return _takes(taken, module)
     return False
 
 
@@ -76,7 +85,8 @@ def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
 class Module:
     """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to.
 
-    ``own`` is its own dotted name, from ``root``; ``defined`` are its functions and classes, wherever they stand in it.
+    ``own`` is its own dotted name, from ``root``; ``defined`` are its functions and classes, wherever they stand in it;
+    ``of_event_loops`` are the names, without dots, that it gives to queues, locks and semaphores of asyncio's.
     """
 
     root: Path
@@ -85,6 +95,7 @@ class Module:
     names: Mapping[str, str]
     assigned: Mapping[str, ast.expr]
     defined: frozenset[str]
+    of_event_loops: frozenset[str] = frozenset()
 
 
 Place = tuple[Module, str]
@@ -101,7 +112,24 @@ def _read(path: Path, root: Path, changed: int, size: int) -> Module:
     tree = parsed(path.read_bytes(), filename=str(path))
     file = path.relative_to(root).as_posix()
     known, assigned = dict(_known_names(tree, file)), {name: value for name, value in bound(tree).items() if value}
-    return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))
+    waited_for = frozenset(_of_event_loops(tree, known))
+    return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)), waited_for)
+
+
+def _of_event_loops(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call(func=made)):
+                name = dotted_name(target)
+            case ast.AnnAssign(target=target, annotation=made):
+                name = dotted_name(target)
+            case ast.arg(arg=name, annotation=ast.expr() as made):
+                pass
+            case _:
+                continue
+        first, dot, rest = dotted_name(made.value if isinstance(made, ast.Subscript) else made).partition(".")
+        if known.get(first, first) + dot + rest in OF_EVENT_LOOPS:
+            yield name.rpartition(".")[2]
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:

@@ -96,8 +96,9 @@ class Protocol:
     made up; ``refuses_any``: it can for every kind, and not once it is done, since the service itself is made to fail.
     ``refusals``: of the errors those by which a service says of any request that it has not been done, where it is
     stopped before it goes out, or that it may not have been, where it has been (after); clients do not try again by
-    themselves. ``patience``: seconds for which a client of it waits for an answer, unless it is told otherwise; 0 for
-    as long as it takes. ``sessions``: what is begun on a connection, such as a transaction, belongs to it."""
+    themselves; ``only_refused_by``: which of them some kinds can be refused by. ``patience``: seconds for which a
+    client of it waits for an answer, unless it is told otherwise; 0 for as long as it takes. ``sessions``: what is
+    begun on a connection, such as a transaction, belongs to it."""
 
     converse: Callable[[Route], Conversation]
     kinds: tuple[str, ...] = ()
@@ -110,6 +111,7 @@ class Protocol:
     refuses_any: bool = False
     errors: tuple[str, ...] = ()
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    only_refused_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lookups: tuple[str, ...] = ()
     may_look_up: tuple[str, ...] = ()
     patience: float = 0.0
@@ -118,6 +120,11 @@ class Protocol:
     def can_refuse(self, kind: object) -> bool:
         """Whether an answer with an error can be made up for requests of this kind."""
         return self.refuses_any or kind in self.refusable
+
+    def refusals_of(self, kind: str, edge: str) -> tuple[str, ...]:
+        """The errors by which a request of this kind is refused at an edge."""
+        errors = self.refusals.get(edge, ()) if self.can_refuse(kind) else ()
+        return tuple(error for error in errors if error in self.only_refused_by.get(kind, errors))
 
     def may_have(self, kind: str) -> bool:
         """Whether there may be a request of this kind."""

@@ -39,9 +39,9 @@ COMPLETED = b"CIs"
 STARTUP = Request("startup", changes=False)
 
 INJECTED = "injected by onceproof"
-CANCELED = "QUERY_CANCELED"
+CANCELED, SERIALIZATION = "QUERY_CANCELED", "SERIALIZATION_FAILURE"
 ERRORS = {
-    CANCELED: "57014", "SERIALIZATION_FAILURE": "40001", "DEADLOCK_DETECTED": "40P01", "LOCK_NOT_AVAILABLE": "55P03",
+    CANCELED: "57014", SERIALIZATION: "40001", "DEADLOCK_DETECTED": "40P01", "LOCK_NOT_AVAILABLE": "55P03",
     "DISK_FULL": "53100",
 }  # fmt: skip
 """PostgreSQL documentation, appendix A; the first is that of statement_timeout, and of a COPY that its client ends."""
@@ -290,6 +290,7 @@ PROTOCOL = Protocol(
     in_capitals=True,
     refuses_any=True,
     errors=tuple(ERRORS),
-    refusals={"before": (CANCELED,)},
+    refusals={"before": (CANCELED, SERIALIZATION)},
+    only_refused_by={"COPY": (CANCELED,)},
     sessions=True,
 )

@@ -42,10 +42,10 @@ from .retries import Retried, noting_retries, retries
 from .roles import MIDDLE, batch_roles
 from .scope import scope_of
 from .shared_ids import note_of, of_no_query, shared
-from .some_batches import in_some_batches
+from .some_batches import in_a_large_batch, in_some_batches
 from .space import chosen, is_effect, select, space_of
 from .starts import Crash, Struck, later_starts, lines_of_starts, noting_crashes
-from .strikes.larger import BATCH, LARGE, WITHOUT_A_FAULT, has_larger, tried_without_a_fault
+from .strikes.larger import BATCH, LARGE, LARGE_RUN, tried_without_a_fault
 from .strikes.longer import LONG_RUN
 from .trace import Event, Line, Step, lines_in
 from .traced import REFERENCE, Trace, judged_replay, read_journal, traced
@@ -145,14 +145,15 @@ class _Sweeping:
         space = space_of(question)
         asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
         self.state = replace(self.state, space=space, asked=asked, replay=replay, shared_ids=ids)
-        if goes_on and self._tried_without_a_fault() and self._run(self.state.asked.points, self._lanes):
+        if goes_on and self._run(self.state.asked.points, self._lanes):
+            self._without_what_is_too_large()
             crashes: list[Crash] = []
             retried: Retried = {}
             struck = noting_retries(noting_crashes(_struck(self.state, shows_a_recovery), crashes), retried)
             found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(retried)]
             found += refused_again(question, _struck(self.state, is_refused))
-            long_run = self._long_run()
-            once = EMPTY.with_more(in_some_batches(question, long_run))
+            long_run, large_run = map(self._journal_of, (LONG_RUN, LARGE_RUN))
+            once = EMPTY.with_more([*in_some_batches(question, long_run), *in_a_large_batch(question, large_run)])
             space = self.state.space.with_more([*found, *once.points, *once.impossible])
             if long_run:
                 select(space, self.state.wanted.points, whole=True)
@@ -162,24 +163,19 @@ class _Sweeping:
             if more := [point for point in asked.points if self.state.store.get(point.text) is None]:
                 self._run(more, self._lanes)
 
-    def _long_run(self) -> Sequence[Event]:
-        """Its journal; nothing is struck in one that goes wrong by itself."""
-        result = self.state.store.get(LONG_RUN.text)
+    def _journal_of(self, run: SweepPoint) -> Sequence[Event]:
+        """That of a run without a fault; nothing is struck in one that goes wrong by itself."""
+        result = self.state.store.get(run.text)
         return read_journal(result.place(self.state.directory)) if result and result.verdict == "pass" else ()
 
     @staticmethod
     def _side_by_side(state: _SweepState) -> int:
         return state.wanted.parallel or default_parallelism()
 
-    def _tried_without_a_fault(self) -> bool:
-        """Run a large batch without a fault, where it has points. Whether the sweep goes on."""
-        if not has_larger(self.state.asked):
-            return True
-        goes_on = self._run([WITHOUT_A_FAULT], 1)
-        result = self.state.store.get(WITHOUT_A_FAULT.text)
+    def _without_what_is_too_large(self) -> None:
+        result = self.state.store.get(LARGE_RUN.text)
         space, asked = (tried_without_a_fault(one, result) for one in (self.state.space, self.state.asked))
         self.state = replace(self.state, space=space, asked=asked)
-        return goes_on
 
     def _question(self, state: _SweepState, replay: Sequence[Event]) -> Question:
         return question_of(self._session.options, state.request, state.wanted, state.roles, state.trace, replay)
@@ -356,7 +352,7 @@ class _SweepState:
 
     def _idle(self) -> list[str]:
         found = idle(self.directory / REFERENCE, self.roles)
-        large = self.store.get(WITHOUT_A_FAULT.text)
+        large = self.store.get(LARGE_RUN.text)
         return found + (idle(large.place(self.directory), {LARGE: BATCH}) if large else [])
 
     def _but_for_what_was_not_reached(self, space: Space) -> Space:

@@ -190,14 +190,21 @@ def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]
     found: dict[Pair, list[tuple[str, Effect]]] = {}
     for role, batch in question.roles.items():
         *first, again = first_runs_and_replay(question, family, batch)
-        known = {pair for run in first for pair, _ in _pairs(run)}
+        known = {pair for run in first for pair, _ in pairs(run)}
         signatures = {effect.signature for run in first for effect in run}
-        for pair, effect in _pairs(again):
+        for pair, effect in pairs(again):
             if pair not in known and effect.signature in signatures:  # a new one is struck in each role anyway
                 found.setdefault(pair, []).append((role, effect))
     for turn, places in enumerate(found.values()):
         role, effect = places[turn % len(places)]
         yield _point(effect, "before", KILL, role, question.roles[role], crash_in(question.roles[role]))
+
+
+def ends(found: Sequence[Effect]) -> list[Effect]:
+    """The first and the last of each signature, in their order."""
+    first = {one.signature: one for one in reversed(found)}
+    last = {one.signature: one for one in found}
+    return [one for one in found if one in (first[one.signature], last[one.signature])]
 
 
 def first_runs_and_replay(question: Question, family: Family, batch: int) -> list[Sequence[Effect]]:
@@ -211,7 +218,7 @@ def first_runs_and_replay(question: Question, family: Family, batch: int) -> lis
     return [family.of_batch(question.trace, batch), killed, both[len(killed) :]]
 
 
-def _pairs(found: Sequence[Effect]) -> Iterator[tuple[Pair, Effect]]:
+def pairs(found: Sequence[Effect]) -> Iterator[tuple[Pair, Effect]]:
     """Each effect that every run has as often, with the signature of the one before it of the same thread."""
     before: dict[str, Signature] = {}
     for effect in found:

@@ -19,7 +19,6 @@ from .packing import Pack
 from .points import SweepPoint
 from .recoveries import shows_a_recovery
 from .results import SEVERAL, Judged, PointResult, Store, judged
-from .strikes.longer import LONG_RUN
 from .trace import Step
 
 TRIES = 5
@@ -152,7 +151,7 @@ class Engine:
         asked = replace(
             self._request,
             plan=format_plan(pack.plan),
-            trace=pack.points == (LONG_RUN,),
+            trace=any(point.traced for point in pack.points),
             every_line=any(map(shows_a_recovery, pack.points)),
             directory=self._next_directory(),
         )

@@ -45,7 +45,8 @@ class SweepPoint:
     for a step that knows no batch. ``alone``: not to be packed with others; ``exclusive``: its plan strikes what
     trials share, so that nothing else may run at the same time. ``required``: the sink asks for what this tries: where
     it cannot be tried, nothing has passed. ``way``: what it leads to, of points that may stand for each other; empty
-    for others. ``seen_once``: one run alone has shown it, so that it may have come there by chance.
+    for others. ``seen_once``: one run alone has shown it, so that it may have come there by chance. ``traced``: its
+    trial is, and what only that shows is struck after it.
     """
 
     at: Step | Line
@@ -59,6 +60,7 @@ class SweepPoint:
     required: bool = False
     way: str = ""
     seen_once: bool = False
+    traced: bool = False
 
     @property
     def step(self) -> str:

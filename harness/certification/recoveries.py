@@ -21,7 +21,7 @@ from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
 from .points import FAIL, KILL, Question, SweepPoint, line_at, under
 from .strikes._zombies import end_of, evenly, paused
-from .trace import Event, Line, Way, around, executions, task_lines
+from .trace import Event, Line, Way, around, executions, task_lines, ways_to
 
 DETAIL = "after a fault at {step}"
 
@@ -57,7 +57,8 @@ class _Second:
 
 def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
     """The points that the journals of struck ones show: after a driver's death at each line to which a new way leads,
-    and where an error is caught; after an error at each new line."""
+    and where an error is caught; after an error at each new line, and where the same run comes to an old one by a new
+    way, because the error was caught."""
     ways = known_ways(question)
     lines = {line for _, line in ways}
     found: dict[tuple[object, ...], list[_Second]] = {}
@@ -71,7 +72,9 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
             for line, nth, count, action in errors_anew(question.code, before, after):
                 seconds.append(_Second(point, (None, line), nth, count, len(before), action))
         else:
-            seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines]
+            goes_on = {way for way in ways_to(_of_its_run(point, journal, after)) if None not in way}
+            to_old = [one for one in seconds if one.way[1] in lines and one.way in goes_on]
+            seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines] + to_old
         for second in seconds:
             found.setdefault(second.leads_to, []).append(second)
     paused_at = [leads_to for leads_to, (one, *_) in found.items() if one.action == PAUSE]
@@ -108,6 +111,12 @@ def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[
         dying = [event for event in after if event.get("run") == run]
         before, after = [*before, *dying], [event for event in after if event.get("run") != run]
     return executions(before, batch), executions(after, batch)
+
+
+def _of_its_run(point: SweepPoint, journal: Sequence[Event], after: Sequence[Event]) -> list[Event]:
+    """Of what was executed after a fault, what the run did that it struck: an error that is caught ends no run."""
+    _, (reached, *_) = around(format_fault(point.plan.faults[0]), journal)
+    return [event for event in after if event.get("run") == reached["point"].get("run")]
 
 
 def _planned(second: _Second) -> SweepPoint:

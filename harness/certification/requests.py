@@ -46,8 +46,7 @@ def _dropped(effect: Effect, edge: str) -> Action | None:
 def _refused(number: int, effect: Effect, edge: str) -> Action | None:
     """The service says that it has not done it, or that it may not have, by an error of those that it has for that: not
     every client raises that, and some sinks look for some errors only."""
-    protocol = protocol_of(str(effect.where["service"]))
-    errors = protocol.refusals.get(edge, ()) if protocol.can_refuse(effect.where["kind"]) else ()
+    errors = protocol_of(str(effect.where["service"])).refusals_of(str(effect.where["kind"]), edge)
     return refusal(errors[number]) if number < len(errors) else None
 
 

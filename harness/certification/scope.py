@@ -31,8 +31,8 @@ BEYOND = (
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
     "a checkpoint that is lost, older than the target, or copied (--points plans)",
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",
-    "what is done beyond the first twelve batches only; of what is done in some of these, and in none of the "
-    "workload's, all but a driver's death and errors in the sink's own lines",
+    "what is done beyond the first twelve batches only; of what is done in some of these, or in a batch of 16,000 "
+    "rows, and in none of the workload's, all but a driver's death and errors in the sink's own lines",
     "between two pieces of a batch where a piece has more rows than the workload's batches: all but a driver's death "
     "behind the first one",
     "after a crash in mid-batch: a request that is lost, a change of a file that fails, an error that nothing catches",

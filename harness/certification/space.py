@@ -19,6 +19,7 @@ from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
 from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, unreached
 from .strikes import strikes
 from .strikes.known import KNOWN
+from .strikes.larger import LARGE_RUN
 from .strikes.longer import LONG_RUN
 from .trace import Line, Step
 
@@ -86,7 +87,7 @@ def chosen(space: Space, wanted: str) -> Space:
     names = _names(wanted)
     return replace(
         space,
-        points=tuple(point for point in space.points if _selected(point.at, names)),
+        points=tuple(point for point in space.points if _selected(point.at, names) or _shows(point, names)),
         impossible=tuple(gap for gap in space.impossible if _selected(gap.at, names)),
         unreached=tuple(gap for gap in space.unreached if _selected(gap.at, names)),
         untried=tuple(gap for gap in space.untried if _selected(gap.at, names)),
@@ -147,6 +148,12 @@ def _selected(place: Step | Line, names: Iterable[str]) -> bool:
         kinds = {"all", "lines", "effects"}
     patterns = [_name(place), place.phase if isinstance(place, Step) else f"line {place.file}"]
     return any(name in kinds or any(fnmatchcase(pattern, name) for pattern in patterns) for name in names)
+
+
+def _shows(point: SweepPoint, names: Iterable[str]) -> bool:
+    """Whether it is the run of a large batch, and some of the effects are named that it may show."""
+    steps = [Step(phase, edge) for phase in EFFECT_PHASES for edge in ("before", "after")]
+    return point == LARGE_RUN and any(_selected(step, names) for step in steps)
 
 
 def is_effect(point: SweepPoint) -> bool:

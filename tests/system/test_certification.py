@@ -39,6 +39,12 @@ FOUND = {
     "archives_every_tenth_batch": ('without a fault,line *:{cursor.execute("TRUNCATE events")}', "duplicated"),
     "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
     "removes_leftovers_unfenced": ("line *:{connection.execute(END, mine)}", "lost"),
+    "halves_on_timeout": ("line *:{cursor.executemany(insert(target), part)}", "duplicated"),
+    "commits_apart_when_large": ("request:before", "duplicated"),
+    "commits_when_told_to_stop": ("request:after", "duplicated"),
+    "remembers_before_it_commits": ("request:before", "lost"),
+    "conflict_taken_for_written": ("request:before", "lost"),
+    "leaves_it_unsynced": ("file:before", "lost"),
     "commits_what_is_prepared": ("task.run:after", "duplicated"),
     "audits_at_best": ("request:before", "lost"),
     "overwrites_in_place": ("file:before", "lost"),
@@ -95,7 +101,7 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches", "archives_every_tenth_batch",
-    "empties_the_table_at_first",
+    "empties_the_table_at_first", "commits_apart_when_large",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 

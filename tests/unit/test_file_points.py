@@ -74,13 +74,14 @@ def test_files_named_after_the_values_of_rows_are_alike() -> None:
     names = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
     found = space(*made(1, *(f"create target/key={name}/part" for name in names), "create target/_SUCCESS"))
     assert len(struck(found)) == 6, "the first and the last of them, what comes behind them, and where each is empty"
-    assert len([one for one in found.points if "then b" not in one.detail]) < 22
+    assert len([one for one in found.points if "then b" not in one.detail]) < 25
 
 
 def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and_the_last_are_struck() -> None:
     changes = [f"{op} target/{number}" for number in range(5) for op in ("create", "sync", "rename")]
     ends = ["create 0", "sync 0", "rename 0", "create 1", "rename 3", "create 4", "sync 4", "rename 4"]
-    found = [one.detail.replace("target/", "") for one in space(*made(1, *changes)).points if one.at.edge == "before"]
+    before = [one for one in space(*made(1, *changes)).points if one.at.edge == "before"]
+    found = [one.detail.replace("target/", "") for one in before if one.action != "stop(driver)"]
     assert [one for one in found if one in ends] == [
         *ends, "create 0", "sync 0", "rename 0", "create 4", "sync 4", "rename 4"
     ]  # fmt: skip

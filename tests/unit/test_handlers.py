@@ -251,7 +251,13 @@ def test_a_line_calls_if_its_own_part_of_the_statement_does(writer: Path) -> Non
 
 def test_taking_from_a_queue_fails_or_takes_and_is_no_call_of_which_the_answer_can_be_lost(tmp_path: Path) -> None:
     sink = tmp_path / "sink.py"
-    takes = ("row = await self.queue.get()", "row = await asyncio.wait_for(queue.get(), 1)")
+    takes = (
+        "row = await self.queue.get()",
+        "row = await asyncio.wait_for(queue.get(), 1)",
+        "await self.queue.put(row)",
+        "await asyncio.wait_for(queue.put(row), 5)",
+        "await asyncio.wait_for(gate.acquire(), 5)",
+    )
     calls = (
         "row = table.get(key)",
         "row = requests.get(url, timeout=1)",
@@ -260,11 +266,16 @@ def test_taking_from_a_queue_fails_or_takes_and_is_no_call_of_which_the_answer_c
         "sent = future.get()",
         "await begun().get()",
         "row = await queue.get() or other()",
+        "await asyncio.wait_for(table.put(row), 5)",
+        "await asyncio.wait_for(lock.acquire(), 5)",  # of redis
+        "queue.put(row)",
     )
+    made = "import asyncio\nfrom asyncio import Semaphore\nqueue: asyncio.Queue[int] = asyncio.Queue(9)\n"
+    made += "gate = Semaphore(2)\nlock = client.Lock(5)\n"
     for lines, expected in ((takes, False), (calls, True)):
         for line in lines:
-            sink.write_text(f"async def f():\n    {line}  # {len(line)}\n")
-            assert calls_at(sink, 2) is expected, line
+            sink.write_text(f"{made}async def f():\n    {line}  # {len(line)}\n")
+            assert calls_at(sink, 7) is expected, line
 
 
 def test_a_line_returns_if_its_statement_is_a_return(writer: Path) -> None:
@@ -366,6 +377,10 @@ def test_a_class_that_the_sinks_own_modules_define_states_a_fact(tmp_path: Path)
         ("pyiceberg.exceptions.CommitFailedException", True),
         ("google.api_core.exceptions.Aborted", True),
         ("redis.exceptions.NoScriptError", True),
+        ("redis.exceptions.OutOfMemoryError", True),
+        ("redis.exceptions.ClusterDownError", True),
+        ("psycopg.errors.DiskFull", True),
+        ("MemoryError", False),
         ("redis.exceptions.ExecAbortError", True),
         ("psycopg.errors.ConnectionTimeout", True),
         ("elasticsearch.ConnectionTimeout", False),

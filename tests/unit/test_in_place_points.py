@@ -35,11 +35,21 @@ BEHIND = f"{AGAIN}batch.commit:before[batch=1] -> fail"
 def test_the_query_fails_behind_its_batch_and_by_a_request_that_is_lost() -> None:
     assert texts(INSERT, INSERT, INSERT, COMMIT, CREATED, COMMITTED) == [
         BEHIND,
+        f"{AGAIN}request:before[service=postgres, kind=INSERT, batch=1]#1 -> drop",
         f"{AGAIN}request:before[service=postgres, kind=INSERT, batch=1]#3 -> drop",
         f"{AGAIN}request:before[service=postgres, kind=COMMIT, batch=1]#1 -> drop",
         f"{AGAIN}request:after[service=postgres, kind=COMMIT, batch=1]#1 -> drop",
     ]
     assert format_plan(parse(BEHIND)) == BEHIND
+
+
+def test_a_commit_that_others_follow_is_lost_too_and_of_many_kinds_some() -> None:
+    delete = reported("request", service="postgres", kind="DELETE")
+    trace = [*[INSERT] * 9, COMMIT, *(reported("request", service="postgres", kind=f"K{n}") for n in range(3)), delete]
+    lost = [text.partition("kind=")[2].partition(",")[0] for text in texts(*trace, COMMIT) if "before" in text]
+    assert lost == ["INSERT", "COMMIT", "K1", "K2", "COMMIT"]
+    lost = [text.partition("kind=")[2].partition(", batch=1]")[::2] for text in texts(INSERT, COMMIT, delete, COMMIT)]
+    assert [kind + nth.partition(" ")[0] for kind, nth in lost][:4] == ["INSERT#1", "COMMIT#1", "DELETE#1", "COMMIT#2"]
 
 
 def test_where_there_are_no_requests_a_change_of_a_file_fails() -> None:

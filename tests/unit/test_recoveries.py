@@ -73,7 +73,10 @@ def test_a_recovery_that_a_setting_leads_to_is_struck_under_it() -> None:
     """Where the application starts its query again in the same process, transform (2) runs there once more."""
     fail = f"set starts = 4; {FAIL}"
     journal = [line(5), line(7), line(7), reached(FAIL), *(line(number) for number in (2, 5, 7, 7, 8))]
-    assert found(question(5, 7, 7, 8), (fail, journal)) == [f"{fail}; line[s.py:2][batch=1]#1 -> kill(driver)"]
+    assert found(question(5, 7, 7, 8), (fail, journal)) == [
+        f"{fail}; line[s.py:2][batch=1]#1 -> kill(driver)",
+        f"{fail}; line[s.py:5][batch=1]#2 -> kill(driver)",
+    ]
 
 
 def test_a_recovery_that_ends_in_its_own_way_is_struck_where_the_hand_over_ends() -> None:
@@ -120,10 +123,14 @@ def test_what_runs_as_in_the_traces_is_no_recovery_and_each_way_is_struck_once()
     assert len(found(question(5, 7, 7, 8), (KILL, other), (KILL, other))) == 2, "line 3, and the end behind it"
 
 
-def test_after_an_error_only_lines_that_ran_nowhere_else_are_struck() -> None:
-    """The handler (9) goes back to 7: that is a new way, but an old line."""
+def test_after_an_error_new_lines_are_struck_and_old_ones_to_which_its_handler_goes() -> None:
+    """The handler (9) goes back to 7, which has a part of the batch committed by then; a new run is no handler."""
     journal = [line(5), line(7), line(7), reached(FAIL), line(9), line(7), line(8)]
-    assert found(question(5, 7, 7, 8), (FAIL, journal)) == [f"{FAIL}; line[s.py:9][batch=1]#1 -> kill(driver)"]
+    journal += [line(number, "local:2") for number in (7, 5, 8)]
+    assert found(question(5, 7, 7, 8), (FAIL, journal)) == [
+        f"{FAIL}; line[s.py:9][batch=1]#1 -> kill(driver)",
+        f"{FAIL}; line[s.py:7][batch=1]#3 -> kill(driver)",
+    ]
 
 
 def test_in_the_processes_of_tasks_lines_count_and_ways_do_not() -> None:

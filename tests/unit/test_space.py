@@ -143,6 +143,21 @@ def test_the_driver_is_ended_in_an_orderly_way_where_the_middle_batch_is_under_w
     ]
 
 
+def test_and_where_its_requests_or_changes_of_files_are_done_in_part() -> None:
+    requests = [point("request", "before", batch=1, service="redis", kind=kind) for kind in ("HSET", "DEL", "EXEC")]
+    files = [point("file", edge, batch=1, op="create", path="target/a") for edge in ("before", "after")]
+    found = [one.text for one in space([*requests, *files], roles={"middle": 1}).points if one.action == "stop(driver)"]
+    assert found == [
+        f"{at} -> stop(driver)"
+        for at in (
+            "request:after[service=redis, kind=HSET, batch=1]#1",
+            "request:before[service=redis, kind=EXEC, batch=1]#1",
+            'file:after[op=create, path="target/a", batch=1]#1',
+            'file:before[op=create, path="target/a", batch=1]#1',
+        )
+    ]
+
+
 def test_a_driver_is_taken_for_dead_before_lines_that_may_change_something() -> None:
     trace = [*batch_of(1), *lines(1, *((line, 2) for line in range(1, 20))), *lines(1, (30, 1), role="python-worker")]
     found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: line.line % 2 == 0))

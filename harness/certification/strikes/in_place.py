@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from ....faults import Action, Fault, Moment, Plan, Point, format_action
-from ..effects import numbers, steady
+from ..effects import ends, numbers, steady
 from ..files import FILES
 from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, line_at
 from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import Line, Step, driver_lines, executed
 from ._declaration import Strike
+from ._zombies import evenly
 
 One = TypeVar("One")
 
@@ -23,12 +24,15 @@ AGAIN = {"starts": str(STARTS)}
 
 DETAIL = "started again in place"
 
+AT_MOST = 5
+"""Requests or changes of files."""
+
 
 def in_place(question: Question) -> Iterator[SweepPoint]:
-    """In the middle batch, the query fails behind all of it, and where it is done in part, by the middle and the last
-    request: they are lost on their way out, the last one also on its way back; else by such changes of files, that
-    fail; and at such lines. What a sink has gathered of the batch by then, or has begun on a connection, may still be
-    there."""
+    """In the middle batch, the query fails behind all of it, and where it is done in part, by the first and the last
+    request of each kind (some of them, where there are many kinds): they are lost on their way out, the last of all
+    also on its way back; else by such changes of files, that fail; and at the middle and the last line. What a sink has
+    gathered of the batch by then, or has begun on a connection, may still be there."""
     batch = question.middle
     if not question.reference_job:
         return
@@ -36,12 +40,12 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
     if here in executed(question.trace, batch).steps:
         yield _point(here, crash_in(batch).at, FAIL, batch)
     if asked := steady(question, REQUESTS, batch):
-        for one in _middle_and_last(asked):
+        for one in evenly(ends(asked), AT_MOST):
             yield _point(Step(one.phase, "before"), one.point("before", batch), DROP, batch)
         if asked[-1].answered:
             yield _point(Step(asked[-1].phase, "after"), asked[-1].point("after", batch), DROP, batch)
     elif changed := steady(question, FILES, batch):
-        for one in _middle_and_last(changed):
+        for one in evenly(ends(changed), AT_MOST):
             yield _point(Step(one.phase, "before"), one.point("before", batch), FAIL, batch)
     lines = driver_lines(question.trace, batch)
     for line, nth in _middle_and_last(list(zip(lines, numbers(lines), strict=True))):

@@ -32,8 +32,10 @@ CUT_SHORT = 8
 LONGEST = 60.0
 """Seconds: what a driver may take for its start and eleven batches."""
 
-LONG_RUN = SweepPoint(Step("without a fault"), f"{BATCHES} batches", LATE, BATCHES - 1, Plan((), SETTINGS), alone=True)
-"""Its trial is traced: what comes in some batches only shows there."""
+LONG_RUN = SweepPoint(
+    Step("without a fault"), f"{BATCHES} batches", LATE, BATCHES - 1, Plan((), SETTINGS), alone=True, traced=True
+)
+"""What comes in some batches only shows there."""
 
 EDGES: tuple[Literal["before"], Literal["after"]] = ("before", "after")
 

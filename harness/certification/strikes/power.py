@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from ....faults import Fault, Plan, Point, format_action
-from ..points import POWER, Question, SweepPoint
+from ..files import FILES
+from ..kinds import effects_of
+from ..points import KILL, POWER, Question, SweepPoint
+from ..roles import MIDDLE
 from ..trace import Step
 from ._declaration import Strike
 
-WHERE = (("sink.write", "after"), ("batch.commit", "before"), ("batch.commit", "after"))
+BEHIND_ALL: tuple[str, Literal["after"]] = ("batch.commit", "after")
+WHERE = (("sink.write", "after"), ("batch.commit", "before"), BEHIND_ALL)
 """The sink has done its part of the batch; after the last one the engine never comes back to it."""
+
+
+NAMING = ("rename", "link")
+"""Changes behind which a name is there that a loss of power may take away."""
+
+BEHIND = "then power is lost behind the batch"
 
 
 def power_losses(question: Question) -> Iterator[SweepPoint]:
@@ -20,4 +31,16 @@ def power_losses(question: Question) -> Iterator[SweepPoint]:
             yield SweepPoint(Step(phase, edge), format_action(POWER), role, batch, plan)
 
 
-STRIKE = Strike(30, (power_losses,))
+def left_unsynced(question: Question) -> Iterator[SweepPoint]:
+    """The driver dies in the middle batch where a file has its name, before each change that follows; its successor
+    commits the batch, and power is lost then: what it found it must not take for durable."""
+    batch = question.middle
+    found = effects_of(question, FILES, batch) if question.durable else ()
+    named = [number for number, one in enumerate(found) if one.where["op"] in NAMING]
+    for one in found[named[0] + 1 :] if named else ():
+        faults = (Fault(one.point("before", batch), (KILL,)), Fault(Point(*BEHIND_ALL, {"batch": batch}), (POWER,)))
+        here, detail = Step(one.phase, "before"), f"{one.shown}, {BEHIND}"
+        yield SweepPoint(here, format_action(KILL), MIDDLE, batch, Plan(faults), detail, alone=True)
+
+
+STRIKE = Strike(30, (power_losses, left_unsynced))
