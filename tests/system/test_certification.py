@@ -40,7 +40,7 @@ FOUND = {
     "goes_on_with_leftovers": ("line *:{connection.execute(END, mine)}", "duplicated"),
     "removes_leftovers_unfenced": ("line *:{connection.execute(END, mine)}", "lost"),
     "halves_on_timeout": ("line *:{cursor.executemany(insert(target), part)}", "duplicated"),
-    "commits_apart_when_large": ("request:before", "duplicated"),
+    "commits_apart_when_large": ("without a fault,line *:{cursor.execute(RECORD, batch)}", "duplicated"),
     "commits_when_told_to_stop": ("request:after", "duplicated"),
     "remembers_before_it_commits": ("request:before", "lost"),
     "conflict_taken_for_written": ("request:before", "lost"),

@@ -6,20 +6,24 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ....faults import Fault, Plan, Point, format_action
+from ..effects import ends
 from ..files import FILES
 from ..kinds import effects_of
 from ..points import KILL, POWER, Question, SweepPoint
 from ..roles import MIDDLE
 from ..trace import Step
 from ._declaration import Strike
+from ._zombies import evenly
 
 BEHIND_ALL: tuple[str, Literal["after"]] = ("batch.commit", "after")
 WHERE = (("sink.write", "after"), ("batch.commit", "before"), BEHIND_ALL)
 """The sink has done its part of the batch; after the last one the engine never comes back to it."""
 
-
 NAMING = ("rename", "link")
 """Changes behind which a name is there that a loss of power may take away."""
+
+AT_MOST = 8
+"""Changes behind that one, the first and the last of each kind, evenly."""
 
 BEHIND = "then power is lost behind the batch"
 
@@ -32,12 +36,13 @@ def power_losses(question: Question) -> Iterator[SweepPoint]:
 
 
 def left_unsynced(question: Question) -> Iterator[SweepPoint]:
-    """The driver dies in the middle batch where a file has its name, before each change that follows; its successor
-    commits the batch, and power is lost then: what it found it must not take for durable."""
+    """The driver dies in the middle batch where a file has its name, before changes that follow; its successor commits
+    the batch, and power is lost then: what it found it must not take for durable."""
     batch = question.middle
     found = effects_of(question, FILES, batch) if question.durable else ()
     named = [number for number, one in enumerate(found) if one.where["op"] in NAMING]
-    for one in found[named[0] + 1 :] if named else ():
+    behind = ends(found[named[0] + 1 :]) if named else ()
+    for one in evenly(behind, AT_MOST):
         faults = (Fault(one.point("before", batch), (KILL,)), Fault(Point(*BEHIND_ALL, {"batch": batch}), (POWER,)))
         here, detail = Step(one.phase, "before"), f"{one.shown}, {BEHIND}"
         yield SweepPoint(here, format_action(KILL), MIDDLE, batch, Plan(faults), detail, alone=True)
