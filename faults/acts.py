@@ -9,7 +9,7 @@ import ast
 import builtins
 from pathlib import Path
 
-from .statements import Module, With, dotted_name, executed_of, module_at, place_of, statement_at, walk
+from .statements import Module, With, dotted_name, executed_of, meant_by, module_at, place_of, statement_at, walk
 
 ACTING_BUILTINS = frozenset({"open", "exec", "eval", "compile", "__import__", "input", "breakpoint", "map", "filter"})
 """Those that reach out, and those that call whatever they are given."""
@@ -51,7 +51,7 @@ def _acts(node: ast.AST, module: Module) -> bool:
 
 def _is_harmless(function: ast.expr, module: Module) -> bool:
     name = dotted_name(function)
-    meaning = _meaning(name, module)
+    meaning = meant_by(name, module)
     if name in module.defined or place_of(meaning, module.root) is not None:  # the sink's own
         return True
     if meaning and not {meaning, meaning.rpartition(".")[0]}.isdisjoint(HARMLESS_FUNCTIONS.split()):
@@ -62,10 +62,4 @@ def _is_harmless(function: ast.expr, module: Module) -> bool:
 
 
 def _is_harmless_manager(manager: ast.expr, module: Module) -> bool:
-    return isinstance(manager, ast.Call) and _meaning(dotted_name(manager.func), module) in HARMLESS_MANAGERS
-
-
-def _meaning(name: str, module: Module) -> str:
-    """The dotted name for which a name stands by the module's imports; empty if by none."""
-    first, dot, rest = name.partition(".")
-    return module.names[first] + dot + rest if first in module.names else ""
+    return isinstance(manager, ast.Call) and meant_by(dotted_name(manager.func), module) in HARMLESS_MANAGERS

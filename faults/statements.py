@@ -53,7 +53,7 @@ def _takes(node: ast.AST, module: Module) -> bool:
         case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute(), "get"), args=[], keywords=[]):
             return True
         case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute() as waited, "put" | "acquire")):
-            return dotted_name(waited).rpartition(".")[2] in module.of_event_loops
+            return dotted_name(waited).rpartition(".")[2] in _of_event_loops(module)
         case ast.Call(func=ast.Attribute(attr="wait_for") | ast.Name("wait_for"), args=[taken, *_]):
             return _takes(taken, module)
     return False
@@ -85,8 +85,7 @@ def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
 class Module:
     """A parsed module: the dotted names of what it imports and defines, and the expressions it gives names to.
 
-    ``own`` is its own dotted name, from ``root``; ``defined`` are its functions and classes, wherever they stand in it;
-    ``of_event_loops`` are the names, without dots, that it gives to queues, locks and semaphores of asyncio's.
+    ``own`` is its own dotted name, from ``root``; ``defined`` are its functions and classes, wherever they stand in it.
     """
 
     root: Path
@@ -95,7 +94,6 @@ class Module:
     names: Mapping[str, str]
     assigned: Mapping[str, ast.expr]
     defined: frozenset[str]
-    of_event_loops: frozenset[str] = frozenset()
 
 
 Place = tuple[Module, str]
@@ -112,12 +110,12 @@ def _read(path: Path, root: Path, changed: int, size: int) -> Module:
     tree = parsed(path.read_bytes(), filename=str(path))
     file = path.relative_to(root).as_posix()
     known, assigned = dict(_known_names(tree, file)), {name: value for name, value in bound(tree).items() if value}
-    waited_for = frozenset(_of_event_loops(tree, known))
-    return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)), waited_for)
+    return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))
 
 
-def _of_event_loops(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _of_event_loops(module: Module) -> Iterator[str]:
+    """The names, without what stands before their dots, that it gives to queues, locks and semaphores of asyncio's."""
+    for node in ast.walk(module.tree):
         match node:
             case ast.Assign(targets=[target], value=ast.Call(func=made)):
                 name = dotted_name(target)
@@ -127,8 +125,7 @@ def _of_event_loops(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]
                 pass
             case _:
                 continue
-        first, dot, rest = dotted_name(made.value if isinstance(made, ast.Subscript) else made).partition(".")
-        if known.get(first, first) + dot + rest in OF_EVENT_LOOPS:
+        if meant_by(dotted_name(made.value if isinstance(made, ast.Subscript) else made), module) in OF_EVENT_LOOPS:
             yield name.rpartition(".")[2]
 
 
@@ -246,6 +243,12 @@ def place_of(dotted: str, root: Path) -> Place | None:
                 except (OSError, SyntaxError, ValueError):
                     return None
     return None
+
+
+def meant_by(name: str, module: Module) -> str:
+    """The dotted name for which a name stands by the module's imports; empty if by none."""
+    first, dot, rest = name.partition(".")
+    return module.names[first] + dot + rest if first in module.names else ""
 
 
 def dotted_name(expression: ast.expr) -> str:

@@ -9,7 +9,7 @@ effects there are is a family's to say: :mod:`.requests`, :mod:`.files`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -105,11 +105,16 @@ def steady(question: Question, family: Family, batch: int) -> list[Effect]:
     runs = runs_of(question.replay, batch)
     found = list(family.of_batch(question.trace, batch))
     if question.profile != "full":
-        found = [one for one in found if one.nth == 1 or one.steady]
+        found = reliable(found)
     if not runs:
         return found
     again = {one.address for one in family.of_batch(question.replay, batch, runs[:1])}
     return [one for one in found if one.address in again]
+
+
+def reliable(found: Iterable[Effect]) -> list[Effect]:
+    """Of kinds that are known to differ from run to run the first only."""
+    return [one for one in found if one.nth == 1 or one.steady]
 
 
 def _none(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
@@ -154,12 +159,7 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
     """The first and the last of each signature in a batch, the roles in rotation."""
     where: dict[tuple[Signature, str], list[tuple[str, Effect]]] = {}
     for role, of_role in found.items():
-        first: dict[Signature, Effect] = {}
-        last: dict[Signature, Effect] = {}
-        for effect in of_role:
-            first.setdefault(effect.signature, effect)
-            if effect is not first[effect.signature]:
-                last[effect.signature] = effect
+        first, last = _first_and_last(of_role)
         for which, chosen in (("first", first), ("last", last)):
             for signature, effect in chosen.items():
                 where.setdefault((signature, which), []).append((role, effect))
@@ -202,9 +202,18 @@ def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]
 
 def ends(found: Sequence[Effect]) -> list[Effect]:
     """The first and the last of each signature, in their order."""
-    first = {one.signature: one for one in reversed(found)}
-    last = {one.signature: one for one in found}
-    return [one for one in found if one in (first[one.signature], last[one.signature])]
+    chosen = {id(one) for by_signature in _first_and_last(found) for one in by_signature.values()}
+    return [one for one in found if id(one) in chosen]
+
+
+def _first_and_last(found: Iterable[Effect]) -> tuple[dict[Signature, Effect], dict[Signature, Effect]]:
+    """The first of each signature; and the last, where it is another one."""
+    first: dict[Signature, Effect] = {}
+    last: dict[Signature, Effect] = {}
+    for effect in found:
+        if effect is not first.setdefault(effect.signature, effect):
+            last[effect.signature] = effect
+    return first, last
 
 
 def first_runs_and_replay(question: Question, family: Family, batch: int) -> list[Sequence[Effect]]:

@@ -4,7 +4,7 @@ one directory."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,7 +49,11 @@ def kind_of(effect: Effect) -> Kind:
 
 def kinds_of(question: Question, family: Family, batch: int) -> list[Kind]:
     """The kind of each effect that every run of the batch has and that is known to be answered, one after the other."""
-    return [kind_of(one) for one in steady(question, family, batch) if one.answered]
+    return answered_kinds(steady(question, family, batch))
+
+
+def answered_kinds(found: Iterable[Effect]) -> list[Kind]:
+    return [kind_of(one) for one in found if one.answered]
 
 
 def kinds_in(question: Question, batch: int) -> Counter[Kind]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ...faults import Action, Fault, Plan, Point, Value, format_plan
 from .roles import MIDDLE
 from .trace import Event, Executed, Line, Step
+
+One = TypeVar("One")
 
 Profile = Literal["demo", "quick", "standard", "full"]
 """``quick``: the driver dies at each step of the middle batch. ``demo``: the same in all batches in rotation, so that
@@ -31,6 +33,10 @@ CRASH = Point("batch.commit", "before")
 def crash_in(batch: int) -> Fault:
     """The driver's death behind all of a batch."""
     return Fault(Point(CRASH.phase, CRASH.edge, {"batch": batch}), (KILL,))
+
+
+def end_of(batch: int) -> Point:
+    return Point("batch.commit", "after", {"batch": batch})
 
 
 ANY_BATCH = "any"
@@ -213,3 +219,14 @@ def of_one_task(at: Point, seen: Executed) -> Point:
     not of another task."""
     stage = at.where.get("stage")
     return at if stage is None else replace(at, where={**at.where, "partition": seen.partitions.get(int(stage), 0)})
+
+
+def evenly(found: Sequence[One], most: int) -> Sequence[One]:
+    """So many of them at most, the first and the last among these.
+
+    >>> evenly(range(1, 10), 3), evenly(range(1, 10), 1), evenly(range(1, 3), 3)
+    ([1, 5, 9], [1], range(1, 3))
+    """
+    if len(found) <= most:
+        return found
+    return [found[round(turn * (len(found) - 1) / max(1, most - 1))] for turn in range(most)]

@@ -19,8 +19,8 @@ from operator import attrgetter
 
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
-from .points import FAIL, KILL, Question, SweepPoint, line_at, under
-from .strikes._zombies import end_of, evenly, paused
+from .points import FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
+from .strikes._zombies import paused
 from .trace import Event, Line, Way, around, executions, task_lines, ways_to
 
 DETAIL = "after a fault at {step}"
@@ -63,7 +63,7 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
     lines = {line for _, line in ways}
     found: dict[tuple[object, ...], list[_Second]] = {}
     for point, journal in struck:
-        before, after = _around(point.plan.faults[0], journal, point.batch)
+        before, after, run = _around(point.plan.faults[0], journal, point.batch)
         seconds = [_Second(point, way, nth, count, len(before)) for way, nth, count in new_ways(before, after, ways)]
         if _kills(point):
             assert point.batch is not None  # a line is executed in one
@@ -72,7 +72,8 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
             for line, nth, count, action in errors_anew(question.code, before, after):
                 seconds.append(_Second(point, (None, line), nth, count, len(before), action))
         else:
-            goes_on = {way for way in ways_to(_of_its_run(point, journal, after)) if None not in way}
+            handled = [event for event in after if event.get("run") == run]  # an error that is caught ends no run
+            goes_on = {way for way in ways_to(handled) if None not in way}
             to_old = [one for one in seconds if one.way[1] in lines and one.way in goes_on]
             seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines] + to_old
         for second in seconds:
@@ -101,22 +102,16 @@ def _kills(point: SweepPoint) -> bool:
     return point.plan.faults[0].actions == (KILL,)
 
 
-def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[list[Event], list[Event]]:
-    """The lines that were executed in the batch up to the fault, and after it: other tasks of a driver that dies may
-    get further for a moment."""
+def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[list[Event], list[Event], str | None]:
+    """The lines that were executed in the batch up to the fault, and after it, and the run that it struck: other tasks
+    of a driver that dies may get further for a moment."""
     assert batch is not None  # a line is executed in one
     before, after = around(format_fault(first), journal)
-    if first.actions == (KILL,) and after:
-        run = after[0]["point"].get("run")
+    run = after[0]["point"].get("run") if after else None
+    if first.actions == (KILL,):
         dying = [event for event in after if event.get("run") == run]
         before, after = [*before, *dying], [event for event in after if event.get("run") != run]
-    return executions(before, batch), executions(after, batch)
-
-
-def _of_its_run(point: SweepPoint, journal: Sequence[Event], after: Sequence[Event]) -> list[Event]:
-    """Of what was executed after a fault, what the run did that it struck: an error that is caught ends no run."""
-    _, (reached, *_) = around(format_fault(point.plan.faults[0]), journal)
-    return [event for event in after if event.get("run") == reached["point"].get("run")]
+    return executions(before, batch), executions(after, batch), run
 
 
 def _planned(second: _Second) -> SweepPoint:

@@ -16,12 +16,11 @@ from typing import Literal
 
 from ...faults import Fault, Plan, format_action
 from .callers import callers_by_line, caught
-from .effects import Effect, Family, Pair, pairs
-from .kinds import FAMILIES, Kind, kind_of
+from .effects import Effect, Family, Pair, pairs, reliable
+from .kinds import FAMILIES, Kind, answered_kinds
 from .lines import end_of_batch, facts_at, fails, known_ways, line_point, new_ways
-from .points import KILL, Gap, Question, SweepPoint, crash_in, under
+from .points import KILL, Gap, Question, SweepPoint, crash_in, evenly, under
 from .strikes import larger, longer
-from .strikes._zombies import evenly
 from .strikes.half_written import BEHIND
 from .trace import Event, Step, executions, line_of, ways_to
 
@@ -46,7 +45,8 @@ def in_a_large_batch(question: Question, large_run: Sequence[Event]) -> Iterator
     noted of the whole must be what it found and what it added."""
     run = _Run(large_run, larger.LARGE, larger.SETTINGS, AT_MOST)
     for family in FAMILIES:
-        kinds = _answered_kinds(question, family, large_run)
+        seen = family.of_batch(large_run, larger.BATCH) if question.can_have(family.phase) else ()
+        kinds = answered_kinds(reliable(seen))
         for kind in dict.fromkeys(kinds):
             yield run.point(_behind_the_first(kind))
         for kind in kinds[-1:]:
@@ -66,11 +66,6 @@ class _Run:
 
     def point(self, one: SweepPoint) -> SweepPoint:
         return replace(under(self.settings, one), seen_once=True)
-
-
-def _answered_kinds(question: Question, family: Family, journal: Sequence[Event]) -> list[Kind]:
-    found = family.of_batch(journal, larger.BATCH) if question.can_have(family.phase) else ()
-    return [kind_of(one) for one in found if one.answered and (one.nth == 1 or one.steady)]
 
 
 def _behind_the_first(kind: Kind, *more: Fault) -> SweepPoint:
@@ -121,11 +116,10 @@ def _new_effects(question: Question, family: Family, run: Sequence[Event]) -> It
     compared."""
     old, new = [*family.done(question.trace), *family.done(question.replay)], family.done(run)
     read = family.read([*old, *new])
-    before, after = _pair_of_each(old, read[: len(old)]), _pair_of_each(new, read[len(old) :])
-    known = {one.signature for one in read[: len(old)]}
-    known_pairs = {*before}
+    there, here = read[: len(old)], read[len(old) :]
+    known, known_pairs = {one.signature for one in there}, {*_pair_of_each(old, there)}
     own = {batch: iter(family.of_batch(run, batch)) for batch in {event["batch"] for event in new}}
-    for event, one, pair in zip(new, read[len(old) :], after, strict=True):
+    for event, one, pair in zip(new, here, _pair_of_each(new, here), strict=True):
         effect = next(own[event["batch"]])
         if one.signature not in known:
             yield event["batch"], effect, longer.EDGES if effect.answered else longer.EDGES[:1]

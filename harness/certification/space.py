@@ -152,8 +152,9 @@ def _selected(place: Step | Line, names: Iterable[str]) -> bool:
 
 def _shows(point: SweepPoint, names: Iterable[str]) -> bool:
     """Whether it is the run of a large batch, and some of the effects are named that it may show."""
-    steps = [Step(phase, edge) for phase in EFFECT_PHASES for edge in ("before", "after")]
-    return point == LARGE_RUN and any(_selected(step, names) for step in steps)
+    return point == LARGE_RUN and any(
+        _selected(Step(phase, edge), names) for phase in EFFECT_PHASES for edge in ("before", "after")
+    )
 
 
 def is_effect(point: SweepPoint) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ..effects import Effect
@@ -15,8 +14,6 @@ from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
 LONGEST = 30.0
 """Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
 and so does whoever waits for it."""
-
-One = TypeVar("One")
 
 
 def paused(
@@ -63,10 +60,6 @@ def point_of(change: Line | Effect, batch: int) -> Point:
     return line_at(change, batch, 1) if isinstance(change, Line) else change.point("before", batch)
 
 
-def end_of(batch: int) -> Point:
-    return Point("batch.commit", "after", {"batch": batch})
-
-
 def next_or_last(question: Question, batch: int) -> int:
     """The batch behind this one; this one, if there is none."""
     return batch + 1 if reports(question.trace, batch + 1) else batch
@@ -93,14 +86,3 @@ def _changing(trace: Sequence[Event], batch: int) -> set[Line]:
         elif line and event["phase"] in (REQUESTS.phase, FILES.phase):
             found.add(line)
     return found
-
-
-def evenly(found: Sequence[One], most: int) -> Sequence[One]:
-    """So many of them at most, the first and the last among these.
-
-    >>> evenly(range(1, 10), 3), evenly(range(1, 10), 1), evenly(range(1, 3), 3)
-    ([1, 5, 9], [1], range(1, 3))
-    """
-    if len(found) <= most:
-        return found
-    return [found[round(turn * (len(found) - 1) / max(1, most - 1))] for turn in range(most)]

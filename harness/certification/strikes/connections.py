@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Plan, format_action
 from ....faults.protocols import protocol_of
-from ..points import Question, SweepPoint, line_at
+from ..points import Question, SweepPoint, evenly, line_at
 from ..roles import MIDDLE
 from ..trace import Event, Line, line_of
 from ._declaration import Strike
-from ._zombies import evenly
 
 AT_MOST = 6
 """Lines, evenly between the first and the last."""

@@ -3,20 +3,16 @@ the first run left there, and not lost as in a new driver."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator
 
 from ....faults import Action, Fault, Moment, Plan, Point, format_action
 from ..effects import ends, numbers, steady
 from ..files import FILES
-from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, line_at
+from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, evenly, line_at
 from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import Line, Step, driver_lines, executed
 from ._declaration import Strike
-from ._zombies import evenly
-
-One = TypeVar("One")
 
 STARTS = 4
 AGAIN = {"starts": str(STARTS)}
@@ -48,17 +44,13 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
         for one in evenly(ends(changed), AT_MOST):
             yield _point(Step(one.phase, "before"), one.point("before", batch), FAIL, batch)
     lines = driver_lines(question.trace, batch)
-    for line, nth in _middle_and_last(list(zip(lines, numbers(lines), strict=True))):
-        yield _point(line, line_at(line, batch, nth), FAIL, batch)
+    for place in dict.fromkeys((len(lines) // 2, len(lines) - 1)) if lines else ():
+        yield _point(lines[place], line_at(lines[place], batch, numbers(lines)[place]), FAIL, batch)
 
 
 def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) -> SweepPoint:
     plan = Plan((Fault(at, (action,)),), AGAIN)
     return SweepPoint(here, format_action(action), MIDDLE, batch, plan, detail=DETAIL, alone=True)
-
-
-def _middle_and_last(found: Sequence[One]) -> list[One]:
-    return [found[place] for place in dict.fromkeys((len(found) // 2, len(found) - 1))] if found else []
 
 
 STRIKE = Strike(85, (in_place,))

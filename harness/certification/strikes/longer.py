@@ -13,11 +13,11 @@ from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..kinds import Kind, kinds_in
-from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector, under
+from ..points import FAIL, KILL, Question, SweepPoint, crash_in, end_of, of_one_task, selector, under
 from ..steps import shown
 from ..trace import Step, executed
 from ._declaration import Strike
-from ._zombies import end_of, paused
+from ._zombies import paused
 
 BATCHES = 12
 SETTINGS = {"batches": str(BATCHES)}

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from ....faults import Fault, Plan, Point, format_action
 from ..effects import ends
 from ..files import FILES
 from ..kinds import effects_of
-from ..points import KILL, POWER, Question, SweepPoint
+from ..points import KILL, POWER, Question, SweepPoint, end_of, evenly
 from ..roles import MIDDLE
 from ..trace import Step
 from ._declaration import Strike
-from ._zombies import evenly
 
-BEHIND_ALL: tuple[str, Literal["after"]] = ("batch.commit", "after")
-WHERE = (("sink.write", "after"), ("batch.commit", "before"), BEHIND_ALL)
+WHERE = (("sink.write", "after"), ("batch.commit", "before"), ("batch.commit", "after"))
 """The sink has done its part of the batch; after the last one the engine never comes back to it."""
 
 NAMING = ("rename", "link")
@@ -43,7 +40,7 @@ def left_unsynced(question: Question) -> Iterator[SweepPoint]:
     named = [number for number, one in enumerate(found) if one.where["op"] in NAMING]
     behind = ends(found[named[0] + 1 :]) if named else ()
     for one in evenly(behind, AT_MOST):
-        faults = (Fault(one.point("before", batch), (KILL,)), Fault(Point(*BEHIND_ALL, {"batch": batch}), (POWER,)))
+        faults = (Fault(one.point("before", batch), (KILL,)), Fault(end_of(batch), (POWER,)))
         here, detail = Step(one.phase, "before"), f"{one.shown}, {BEHIND}"
         yield SweepPoint(here, format_action(KILL), MIDDLE, batch, Plan(faults), detail, alone=True)
 

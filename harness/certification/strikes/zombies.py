@@ -16,12 +16,12 @@ from itertools import pairwise
 from ....faults import Action, Fault, Point
 from ..effects import Effect
 from ..kinds import FAMILIES, effects_of
-from ..points import Question, SweepPoint, line_at, selector
+from ..points import Question, SweepPoint, end_of, evenly, line_at, selector
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, driver_lines, executed, reports, task_lines
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused, paused_before, point_of, way_before
+from ._zombies import acting, of_changes, paused, paused_before, point_of, way_before
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""

@@ -11,11 +11,11 @@ from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
 from ....faults.matching import matches
 from ..kinds import FAMILIES, effects_of, last_effect
-from ..points import KILL, Question, SweepPoint
+from ..points import KILL, Question, SweepPoint, end_of, evenly
 from ..roles import MIDDLE
 from ..trace import reports
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, of_changes, paused_before, way_before
+from ._zombies import acting, of_changes, paused_before, way_before
 
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....faults import Fault, Point
-from ..points import ANY_BATCH, Question, SweepPoint, crash_in
+from ..points import ANY_BATCH, Question, SweepPoint, crash_in, end_of, evenly
 from ..starts import AGAIN, FIRST, again, start_line, starts_in_the_replay, starts_of
 from ..trace import Event, Line, line_of
 from ._declaration import Strike
-from ._zombies import end_of, evenly, next_or_last, paused
+from ._zombies import next_or_last, paused
 
 AT_MOST = 4
 """Lines of a start, evenly, the first and the last among these."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from ..effects import Effect
 from ..kinds import FAMILIES, Kind, effects_of, kind_of
-from ..points import Question, SweepPoint
+from ..points import Question, SweepPoint, end_of, evenly
 from ..trace import Line, driver_lines
 from ._declaration import Strike
-from ._zombies import acting, end_of, evenly, next_or_last, of_changes, paused_before
+from ._zombies import acting, next_or_last, of_changes, paused_before
 
 AT_MOST = 3
 """Changes in a batch: the first, the last, and one between them."""
