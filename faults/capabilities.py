@@ -57,7 +57,7 @@ class Machines(Protocol):
         """SIGKILL, by this action of the plan: of a driver that an action of the same fault has stopped, if there is
         one. Returns when the death is confirmed."""
 
-    def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+    def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0, names_kept: bool = False) -> str:
         """The same, and what Python processes of the target's machine wrote to files and did not sync is gone."""
 
     def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:

@@ -46,11 +46,16 @@ DATABASE_FACTS = frozenset({"IntegrityError", "DataError", "ProgrammingError", "
 """Those of PEP 249: constraints, values, statements and features; the others tell of the database's own troubles. And
 what a procedure of the database raises of its own accord (SQLSTATE P0001)."""
 
+TORN_FACTS = frozenset({"binascii.Error", "struct.error", "tarfile.ReadError", "zlib.error"})
+"""What the standard library says of a file that holds a part of what was written to it: dotted names, since the last
+one says nothing."""
+
 FACT = """
     Violations? Constraint Unique Duplicated? Already Exists? Found NoSuch Missing Undefined
     Unknown(?=[A-Z]) Mismatch(ed)? (?<!Write)(?<!Transaction)Conflict Precondition ConditionalCheck
     Invalid Validation Decoder? Parser? OutOfRange Overflow Truncation DivisionByZero TooLarge TooLong
     NotSupported Unsupported NoData ^Data$ NullValue TooManyRows ^Empty$ ^Full$ QueueEmpty QueueFull EmptyData
+    ^Catalog$ ^Binder$ ^Analysis$ Unpickling BadZip BadGzip
 """
 """Words of a class's name that speak of the data or of the target's state.
 
@@ -128,7 +133,7 @@ def states_a_fact(name: str, root: Path | None = None) -> bool:
     """
     place = None if root is None else place_of(name, root)
     last = name.rpartition(".")[2]
-    of_data = last in DATABASE_FACTS or _is_builtin_error(last, FACTS)
+    of_data = last in DATABASE_FACTS or name in TORN_FACTS or _is_builtin_error(last, FACTS)
     return of_data or (_has(FACT, last) and not _has(ON_THE_WAY, last)) or (place is not None and _is_own(place))
 
 

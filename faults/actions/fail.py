@@ -11,7 +11,7 @@ from ..errors import listed
 ERRNO = "EIO"
 """Of a change of a file, without an error given."""
 
-ERRNOS = (ERRNO, "ENOSPC", "EDQUOT", "EACCES", "EROFS")
+ERRNOS = (ERRNO, "ENOSPC", "EDQUOT", "EACCES", "EROFS", "EXDEV")
 """Errors of a file system (errno(3))."""
 
 

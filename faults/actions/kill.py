@@ -9,11 +9,14 @@ from ..declarations import ITSELF, SERVERS, ActionSpec, Parameter
 from ..replays import OF_A_DRIVER
 from ._brokers import ALL, chosen, which_broker
 
+KEPT, EMPTIED = "kept", "emptied"
+
 
 def act(action: Action, scene: Scene) -> str:
     target, after = str(action.target), scene.restart_after
-    if ACTION.value(action, "unsynced") == "lost":
-        return scene.machines.cut_power(target, scene.point, restart_after=after)
+    if (unsynced := ACTION.value(action, "unsynced")) != KEPT:
+        names = unsynced == EMPTIED
+        return scene.machines.cut_power(target, scene.point, restart_after=after, names_kept=names)
     return scene.machines.kill(target, scene.point, by=scene.reference, restart_after=after, which=chosen(action))
 
 
@@ -23,7 +26,7 @@ ACTION = ActionSpec(
     "workers); executor: the JVM of the parked task; worker: the Python worker that serves the parked task; node: the "
     "worker machine of the parked task, with all on it (docker); broker: the parked one; postgres, redis: the target's "
     "server, which then recovers; self: the process that reached the point, with those that it has started. With "
-    "unsynced=lost the driver's machine loses its power",
+    "unsynced=lost, or emptied, the driver's machine loses its power",
     example="sink.commit:after[batch=2] -> kill(driver)",
     act=act,
     requires=(
@@ -38,9 +41,10 @@ ACTION = ActionSpec(
         Parameter(
             "unsynced",
             "text",
-            "lost: what the sink's own code wrote to files and did not sync goes with the machine's power",
-            choices=("kept", "lost"),
-            default="kept",
+            "what the sink's own code did to files and did not sync goes with the machine's power: lost, all of it; "
+            "emptied, what was written to them, but not their names: some file systems journal these only",
+            choices=(KEPT, "lost", EMPTIED),
+            default=KEPT,
             targets=("driver",),
             needs_files=True,
         ),

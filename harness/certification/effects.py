@@ -30,6 +30,7 @@ class Effect:
 
     ``thread`` is the thread of a ``process``, or the connection, that does it. ``steady``: every run of a batch has as
     many of its kind. ``answered``: it has an after. ``empties``: a file, which is written to before the next effect.
+    ``from_elsewhere``: a file that comes from where nobody looks.
     """
 
     phase: str
@@ -42,6 +43,7 @@ class Effect:
     steady: bool = True
     answered: bool = True
     empties: bool = False
+    from_elsewhere: bool = False
 
     def point(self, edge: str, batch: int) -> Point:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ def _read(reported: Sequence[Event]) -> list[Effect]:
     addresses = [(event["op"], event.get("pattern") or pattern_of(event["path"])) for event in reported]
     names = shapes_of_kinds([op for op, _ in addresses], [path for _, path in addresses])
     found = zip(reported, addresses, _numbers(reported, addresses), names, strict=True)
-    return [_effect(op, path, nth, name, thread_of(event)) for event, (op, path), nth, name in found]
+    return [_effect(event, op, path, nth, name) for event, (op, path), nth, name in found]
 
 
 def _numbers(reported: Sequence[Event], addresses: Sequence[tuple[str, str]]) -> list[int]:
@@ -40,12 +40,15 @@ def _numbers(reported: Sequence[Event], addresses: Sequence[tuple[str, str]]) ->
     return found
 
 
-def _effect(op: str, path: str, nth: int, shape: str, thread: str) -> Effect:
+def _effect(event: Event, op: str, path: str, nth: int, shape: str) -> Effect:
     """Two changes of one signature differ in what is given in their paths only: numbers, values of keys."""
     signature = (op, shape)
     again = f" ({nth})" if nth > 1 else ""
     where: dict[str, Value] = {"op": op, "path": path}
-    return Effect(PHASE, where, nth, signature, f"{op} {path}{again}", thread, empties=op in EMPTIES)
+    return Effect(
+        PHASE, where, nth, signature, f"{op} {path}{again}", thread_of(event),
+        empties=op in EMPTIES, from_elsewhere=str(event.get("source", "")).startswith("/"),
+    )  # fmt: skip
 
 
 def _losses(question: Question) -> tuple[Loss, ...]:

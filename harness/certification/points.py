@@ -23,7 +23,8 @@ STEPS_ONLY: tuple[Profile, ...] = ("demo", "quick")
 KILL = Action("kill", "driver")
 STOP = Action("stop", "driver")
 POWER = Action("kill", "driver", {"unsynced": "lost"})
-"""The driver dies, and what is not synced is lost."""
+EMPTIED = Action("kill", "driver", {"unsynced": "emptied"})
+"""The driver dies, and what is not synced is lost: all of that, or what was written to files, whose names are kept."""
 FAIL = Action("fail")
 DROP = Action("drop")
 CRASH = Point("batch.commit", "before")

@@ -6,32 +6,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ...faults import Action
+from ...faults import Action, Value
 from ...faults.protocols import OWN, PROTOCOLS, protocol_of
 from .effects import Effect, Family, Loss, numbers, steady, thread_of
+from .names import pattern_of
 from .points import DROP, Question
 from .shapes import shapes_of_kinds
 from .trace import Event
 
 PHASE = "request"
+Address = tuple[tuple[str, Value], ...]
 ANSWER = "answer"
 
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
-    addresses = [(event["service"], event["kind"]) for event in reported]
+    topics = {event["topic"] for event in reported if "topic" in event}
+    addresses = [_address(event, several=len(topics) > 1) for event in reported]
     texts = shapes_of_kinds(addresses, [event.get("text", "") for event in reported])
-    return [_effect(*one) for one in zip(reported, numbers(addresses), texts, strict=True)]
+    return [_effect(*one) for one in zip(reported, addresses, numbers(addresses), texts, strict=True)]
 
 
-def _effect(event: Event, nth: int, shape: str) -> Effect:
+def _address(event: Event, *, several: bool) -> Address:
+    """A batch that has records for several topics asks for that by each of them: a client may look at what became of
+    those for one only."""
+    asked = (("service", event["service"]), ("kind", event["kind"]))
+    return (*asked, ("topic", pattern_of(event["topic"]))) if several and "topic" in event else asked
+
+
+def _effect(event: Event, address: Address, nth: int, shape: str) -> Effect:
     """Two requests of one signature differ in the values of their texts only."""
     service, kind = event["service"], event["kind"]
+    where = dict(address)
+    about = f" for {where['topic']}" if "topic" in where else ""
     return Effect(
         phase=event["phase"],
-        where={"service": service, "kind": kind},
+        where=where,
         nth=nth,
-        signature=(service, kind, shape),
-        shown=f"{kind} {nth} to {service}",
+        signature=(*map(str, where.values()), shape),
+        shown=f"{kind} {nth}{about} to {service}",
         process=event.get("process", ""),
         thread=thread_of(event),
         steady=kind not in protocol_of(service).unsteady,

@@ -29,6 +29,13 @@ BEYOND = (
     "a service that is away for more than forty seconds",
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
+    "a write to a file that is carried out in part, such as by a disk that is full half-way, and a loss of power that "
+    "takes a part of what was not synced, but for all that was written and none of the names",
+    "before the query starts: all but a driver's death, errors at the sink's own lines, and a service of your own that "
+    "refuses what it is asked",
+    "a driver that was taken for dead and comes back before other lines, requests and changes of files than those that "
+    "are struck (six lines at most, evenly)",
+    "what is written for a while only, such as by a time to live of more than 75 seconds, and the order of rows",
     "a checkpoint that is lost, older than the target, or copied (--points plans)",
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",
     "what is done beyond the first twelve batches only; of what is done in some of these, or in a batch of 16,000 "

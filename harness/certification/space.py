@@ -15,7 +15,8 @@ from ...faults import PHASES
 from ..errors import UsageError
 from .kinds import EFFECT_PHASES
 from .names import with_patterns
-from .points import STEPS_ONLY, Gap, Question, Space, SweepPoint
+from .points import STEPS_ONLY, Gap, Profile, Question, Space, SweepPoint
+from .requests import LOOKUPS
 from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, unreached
 from .strikes import strikes
 from .strikes.known import KNOWN
@@ -26,6 +27,8 @@ from .trace import Line, Step
 PLANS = "plans"
 
 KINDS = ("all", "phases", "lines", "effects", PLANS)
+NO_STEPS = ("lines", "effects")
+"""Kinds that profiles which sweep nothing but steps have no point of."""
 
 
 def space_of(question: Question) -> Space:
@@ -94,8 +97,8 @@ def chosen(space: Space, wanted: str) -> Space:
     )
 
 
-def check_points(wanted: str) -> None:
-    """Raises UsageError for a name that no sink's step has."""
+def check_points(wanted: str, profile: Profile = "standard") -> None:
+    """Raises UsageError for a name that no sink's step has, or of which the profile has no point."""
     places = [Step(phase.name, edge) for phase in PHASES for edge in phase.edges]
     places += [Step(ONE_TASK_ENDED), Step("line"), Step(LONG_RUN.step)]
     names = _names(wanted)
@@ -107,11 +110,17 @@ def check_points(wanted: str) -> None:
             f"--points {wanted!r} is unknown: it is one of plans, effects, phases, lines, all, or steps with commas in "
             f"between (task.commit, sink.*:after) of {known}"
         )
+    if profile in STEPS_ONLY and (none := [name for name in names if name in NO_STEPS or _names_a_line(name)]):
+        raise UsageError(
+            f"--points {none[0]!r} with --profile {profile} has no point, since that sweeps steps of the commit "
+            "protocol only: take --profile standard, or leave it out of --points"
+        )
 
 
 def needs_replay(wanted: str) -> bool:
-    """Whether lines or effects are named: only these need a traced replay, for what a second crash in it can strike."""
-    shown = ("line", "effects", *EFFECT_PHASES)
+    """Whether lines, effects or lookups are named: only these need a traced replay, for what a second fault in it can
+    strike."""
+    shown = ("line", "effects", *EFFECT_PHASES, LOOKUPS.phase)
     return any(name == "all" or name.startswith(shown) for name in _names(wanted))
 
 

@@ -115,11 +115,11 @@ class TrialActuator:
             return self._kill_node(self._process("executor", point), restart_after)
         return self.environment.kill_process(self._process(target, point))
 
-    def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+    def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0, names_kept: bool = False) -> str:
         """Returns what died, once it is confirmed, and what its disk lost. Raises EffectError."""
         if self.disk is None:
             raise EffectError(f"the {target} loses no power: what is not synced is not known")
-        return f"{self.kill(target, point, restart_after=restart_after)}; {self.disk.lose_power()}"
+        return f"{self.kill(target, point, restart_after=restart_after)}; {self.disk.lose_power(names_kept=names_kept)}"
 
     def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """SIGTERM to the driver's main process. Raises EffectError."""

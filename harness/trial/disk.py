@@ -6,6 +6,8 @@ The model is POSIX's, for what Python processes of the job change below the watc
   file is there after fsync of the file itself.
 - A rename, a link or a removal is there after fsync of its directory, of a rename the new one. A new directory is there
   at once: an empty one is no data.
+- It may be there before: file systems that journal names, and content when they like, leave a file of the new name
+  that is empty (ext4 and XFS, "zero-length files").
 
 What a JVM writes is left alone: Spark's file systems do not sync local files, and in production they are replicated.
 """
@@ -60,14 +62,15 @@ class Disk:
             else:
                 self._after(str(point["op"]), path, point)
 
-    def lose_power(self) -> str:
-        """Undo what was not synced, when none of the job's processes runs any more; returns what that was."""
+    def lose_power(self, *, names_kept: bool = False) -> str:
+        """Undo what was not synced, when none of the job's processes runs any more; returns what that was. With
+        ``names_kept`` the names of files are as they were left, and only what was written to them is undone."""
         with self._lock:
-            lost = [pending.text for pending in self._pending]
-            for pending in reversed(self._pending):
+            lost = [] if names_kept else [pending.text for pending in self._pending]
+            for pending in [] if names_kept else reversed(self._pending):
                 pending.undo()
             self._pending.clear()
-            lost += [text for inode, path in self._inodes() if (text := self._reset(inode, path))]
+            lost += [text for inode, path in self._inodes() if (text := self._reset(inode, path, names_kept))]
             self._synced = {inode: path.read_bytes() for inode, path in self._inodes() if inode in self._synced}
         return f"lost {', '.join(lost)}" if lost else "lost nothing: all was synced"
 
@@ -107,14 +110,15 @@ class Disk:
         else:
             self._synced[path.stat().st_ino] = path.read_bytes()
 
-    def _reset(self, inode: Inode, path: Path) -> str:
+    def _reset(self, inode: Inode, path: Path, name_kept: bool) -> str:
         """Give a file the content that it had when it was synced; returns what it lost."""
         if inode not in self._synced:
             return ""
         synced = self._synced[inode]
-        if synced is None:
+        if synced is None and not name_kept:
             path.unlink()
             return f"file {path.name}"
+        synced = synced or b""
         if path.read_bytes() == synced:
             return ""
         path.write_bytes(synced)

@@ -13,9 +13,9 @@ from onceproof.harness.certification.space import select, space_of
 ROLES = {"first": 0, "middle": 1}
 
 WANTED = (
-    "request:before[service=kafka, kind=Produce, kafka_partition=2, batch=1]#1 -> "
+    "request:before[service=kafka, kind=Produce, topic=t0_out, kafka_partition=2, batch=1]#1 -> "
     "pause(broker, longest=8s, which=followers) until batch.commit:before[batch=1]; "
-    "request:after[service=kafka, kind=Produce, kafka_partition=2, batch=1]#1 -> "
+    "request:after[service=kafka, kind=Produce, topic=t0_out, kafka_partition=2, batch=1]#1 -> "
     "kill(broker, which=leader) then resume(broker)"
 )
 

@@ -66,6 +66,16 @@ def test_a_file_that_was_never_synced_is_gone(job: Job) -> None:
     assert job.files == {}
 
 
+def test_a_name_may_be_there_whose_content_is_not(job: Job) -> None:
+    job.write("draft", "one")
+    job.rename("draft", "final")
+    job.write("synced", "two")
+    job.sync("synced")
+    assert job.disk.lose_power(names_kept=True) == "lost what was written to final"
+    assert job.files == {"final": "", "synced": "two"}
+    assert job.disk.lose_power() == "lost nothing: all was synced"
+
+
 def test_a_file_has_what_it_had_when_it_was_synced_last(job: Job) -> None:
     job.write("a", "one")
     job.sync("a")

@@ -231,4 +231,21 @@ def test_what_the_engine_writes_to_its_checkpoint_can_be_stopped_under_any_sink(
 def test_an_error_that_no_file_system_has_is_refused_by_name() -> None:
     with pytest.raises(PlanError) as error:
         resolve(parse("file:before -> fail(error=ValueError)"), FILES, "local[2]")
-    assert "where error is EIO, ENOSPC, EDQUOT, EACCES or EROFS" in str(error.value)
+    assert "where error is EIO, ENOSPC, EDQUOT, EACCES, EROFS or EXDEV" in str(error.value)
+
+
+def test_a_file_from_another_file_system_is_copied_and_the_driver_dies_in_the_copy() -> None:
+    here = {"event": "point", "run": "r", "process": "p", "thread": "1", "batch": 1, "phase": "file", "op": "rename"}
+    moved = [
+        {**here, "edge": edge, "path": f"target/{name}", "source": source}
+        for name, source in (("a", "/tmp/x/a"), ("b", "target/b.tmp"))
+        for edge in ("before", "after")
+    ]
+    question = Question(trace=moved, roles={"first": 0, "middle": 1}, refusal=lambda plan: None)
+    found = [one for one in space_of(question).points if "EXDEV" in one.text]
+    refused = 'file:before[op=rename, path="target/a", batch=1]#1 -> fail(error=EXDEV)'
+    assert [one.text for one in found] == [
+        refused,
+        f'{refused}; file:after[op=create, path="target/a", batch=1]#1 -> kill(driver)',
+    ]
+    assert len({one.way for one in found}) == 1

@@ -308,6 +308,8 @@ FACTS = """
     requests.exceptions.MissingSchema xml.etree.ElementTree.ParseError pydantic.ValidationError
     queue.Empty queue.Full asyncio.QueueEmpty pandas.errors.EmptyDataError pyarrow.lib.ArrowInvalid
     portalocker.AlreadyLocked psycopg.errors.RaiseException
+    duckdb.CatalogException duckdb.BinderException pyspark.errors.AnalysisException pyspark.sql.utils.AnalysisException
+    pickle.UnpicklingError zipfile.BadZipFile gzip.BadGzipFile tarfile.ReadError struct.error zlib.error
 """
 
 FAILURES = """
@@ -332,6 +334,7 @@ FAILURES = """
     requests.exceptions.RetryError requests.exceptions.ChunkedEncodingError urllib3.exceptions.EmptyPoolError
     httplib2.ServerNotFoundError java.net.UnknownHostException redis.exceptions.InvalidResponse
     redis.exceptions.LockError sqlalchemy.exc.InvalidatedError pulsar.AlreadyClosed azure.ResourceLocked
+    duckdb.TransactionException duckdb.IOException tarfile.TarError pickle.PickleError
     some.Shield some.Fullness some.Sparse some.Error some.Exception
 """
 

@@ -151,3 +151,30 @@ def test_a_lookup_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkSh
 def test_an_answer_is_that_of_the_service_that_can_give_it() -> None:
     for plan in ("lookup:before[kind=GET] -> answer(FORBIDDEN)", "request:before[kind=INSERT] -> answer(DISK_FULL)"):
         assert resolve(parse(plan), BOTH, "local[2]")
+
+
+def test_the_first_of_each_kind_is_refused_in_the_start_after_the_middle_batchs_crash() -> None:
+    def asked(*texts: str, batch: int | None = None) -> list[dict[str, Any]]:
+        phases = {"GET": "lookup", "POST": "request"}
+        found = [one | {"phase": phases[one["kind"]]} for one in looked_up(*texts)]
+        return [{name: value for name, value in one.items() if name != "batch"} | in_batch(batch) for one in found]
+
+    def in_batch(batch: int | None) -> dict[str, Any]:
+        return {"when": "start"} if batch is None else {"batch": batch}
+
+    def point(phase: str, **where: Any) -> dict[str, Any]:
+        return {"event": "point", "t": 0.0, "phase": phase, "edge": "before", **where}
+
+    start = [{"event": "driver.started"}, *asked("POST /open", "GET /committed", "GET /committed")]
+    first, ended = [*start, *asked("GET /rows/1", batch=1)], point("batch.commit", batch=1, run="run-1")
+    elsewhere = [one | {"service": "postgres"} for one in asked("POST /open")]
+    replay = [*first, ended, *start, *elsewhere, *asked("GET /late", batch=1), *start, *asked("GET /third")]
+    roles = {"first": 0, "middle": 1}
+    question = Question(trace=[*first, ended], roles=roles, refusal=lambda plan: None, replay=replay)
+    texts = [one.text for one in space_of(question).points if one.role == "any" and "answer" in one.action]
+    assert texts == [
+        f"batch.commit:before[batch=1] -> kill(driver); {phase}:before[service=api, kind={kind}, "
+        f"when=start]#{nth} -> answer({error})"
+        for phase, kind, nth in (("lookup", "GET", 3), ("request", "POST", 2))
+        for error in ERRORS
+    ]

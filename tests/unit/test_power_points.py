@@ -27,13 +27,21 @@ COMMITTED = {**OF_BATCH, "phase": "batch.commit", "edge": "before"}
 def texts(trace: list[dict[str, Any]], durable: bool = True) -> list[str]:
     roles = {"first": 0, "middle": 1}
     found = space_of(Question(trace=trace, roles=roles, refusal=lambda plan: None, durable=durable))
-    return [point.text for point in found.points if POWER in point.text]
+    return [point.text for point in found.points if "unsynced=" in point.text]
 
 
 def test_power_is_lost_behind_a_batch_whose_first_driver_died_where_a_name_was_not_synced() -> None:
     second = [text for text in texts([*WRITTEN, COMMITTED]) if ";" in text]
     assert second == [
         f"file:before[op={op}, path={path}, batch=1]#1 -> kill(driver); batch.commit:after[batch=1] -> {POWER}"
+        for op, path in (("fsync", "target"), ("create", '"target/b"'))
+    ]
+
+
+def test_power_is_lost_there_without_the_names_too() -> None:
+    emptied = [text for text in texts([*WRITTEN, COMMITTED]) if "emptied" in text]
+    assert emptied == [
+        f"file:before[op={op}, path={path}, batch=1]#1 -> kill(driver, unsynced=emptied)"
         for op, path in (("fsync", "target"), ("create", '"target/b"'))
     ]
 

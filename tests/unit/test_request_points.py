@@ -67,6 +67,22 @@ def test_requests_that_differ_in_more_than_their_numbers_are_not_alike() -> None
     assert len(struck(space(*trace))) == 4
 
 
+def test_records_for_several_topics_are_asked_for_by_topic() -> None:
+    def sent(batch: int, *topics: str) -> list[dict[str, Any]]:
+        found = [{**one, "service": "kafka", "kind": "Produce"} for one in asked(batch, *("Produce" for _ in topics))]
+        return [{**one, "topic": f"t01234abcde_{topics[number // 2]}"} for number, one in enumerate(found)]
+
+    both = space(*sent(1, "out", "out", "refunds"))
+    wanted = [
+        f'request:{edge}[service=kafka, kind=Produce, topic="t*_{topic}", batch=1]#1'
+        for topic in ("out", "refunds")
+        for edge in ("before", "after")
+    ]
+    assert struck(both, "drop") == wanted
+    one = struck(space(*sent(1, "out", "out")), "drop")
+    assert one == [f"request:{edge}[service=kafka, kind=Produce, batch=1]#1" for edge in ("before", "after")]
+
+
 NAMES = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
 
 

@@ -308,9 +308,27 @@ def test_a_driver_that_was_taken_for_dead_comes_back_before_its_changes_when_the
         ending = "[batch=1]#1 -> pause(driver, longest=30s) until batch.commit:after[batch=2]"
         return [int(text[len("line[s.py:") : text.index("]")]) for text in found if text.endswith(ending)]
 
-    assert later(3, 4, 5, 6, 7, 8) == [4, 6, 8]
+    assert later(3, 4, 5, 6, 7, 8) == [4, 5, 6, 7, 8]
+    assert later(3, *range(1, 10)) == [1, 3, 4, 6, 7, 9], "six at most, evenly"
     assert later(3, 4, 5) == [4, 5]
     assert later(2, 4, 5) == [], "no batch comes behind it"
+
+
+def test_it_comes_back_a_batch_later_before_changes_of_a_file_that_both_batches_have_by_one_name() -> None:
+    def changed(batch: int) -> list[dict[str, Any]]:
+        paths = ("manifest.json", f"rows-{batch}.parquet", "manifest.json")
+        return [
+            point("file", edge, batch=batch, op="rename", path=f"target/{path}")
+            for path in paths
+            for edge in ("before", "after")
+        ]
+
+    trace = [event for batch in range(3) for event in (*batch_of(batch), *lines(batch, (4, 1)), *changed(batch))]
+    texts = [one.text for one in space(trace, code=Code(acts=lambda line: True)).points]
+    ending = " -> pause(driver, longest=30s) until batch.commit:after[batch=2]"
+    assert [text.removesuffix(ending) for text in texts if text.startswith("file") and text.endswith(ending)] == [
+        f'file:before[op=rename, path="target/manifest.json", batch=1]#{nth}' for nth in (1, 2)
+    ]
 
 
 def test_a_driver_is_taken_for_dead_before_what_only_other_batches_than_the_middle_one_do() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ....faults.capabilities import FOLLOWERS
+from ..names import pattern_of
 from ..points import Question, SweepPoint
 from ..trace import Event, Step, reports
 from ._declaration import Strike
@@ -40,7 +41,8 @@ def _is_acknowledged_by_one(event: Event) -> bool:
 
 
 def _point(event: Event, role: str, batch: int) -> SweepPoint:
-    where = {name: event[name] for name in ("service", "kind", "kafka_partition")} | {"batch": batch}
+    where = {name: event[name] for name in ("service", "kind", "kafka_partition")}
+    where |= {"topic": pattern_of(event["topic"]), "batch": batch}
     noted = Point("batch.commit", "before", {"batch": batch})
     pause = Action("pause", "broker", {"which": FOLLOWERS, "longest": STOPPED}, until=noted)
     kill = Action("kill", "broker", {"which": "leader"})

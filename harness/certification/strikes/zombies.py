@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from ....faults import Action, Fault, Point
 from ..effects import Effect
+from ..files import FILES
 from ..kinds import FAMILIES, effects_of
 from ..points import Question, SweepPoint, end_of, evenly, line_at, selector
 from ..roles import MIDDLE
@@ -26,8 +27,8 @@ from ._zombies import acting, of_changes, paused, paused_before, point_of, way_b
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
 
-PIECES = 3
-"""Changes at most before which it comes back a batch later: the first, the last, and the one between them."""
+SHARED = 3
+"""Files, named alike in this batch and the next, before whose changes it comes back a batch later as well."""
 
 MIDWAY = 20.0
 """Seconds that the other driver is kept at most in the middle of the next batch, until this one has done its own: it
@@ -58,13 +59,16 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
 
 def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before it is handed over and before changes, until the other driver has done the next batch, too: what is read
-    for a batch, and written back with it, does not have that one's."""
+    for a batch, and written back with it, does not have that one's. What both batches change by one name, such as a
+    manifest, is the first that may be written back."""
     if not reports(question.trace, batch + 1):
         return
     until, detail = end_of(batch + 1), ", until the next batch"
     if all(HANDED_OVER in executed(question.trace, one).steps for one in (batch, batch + 1)):
         yield paused(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, until, detail)
-    for change in evenly(_changes(question, batch), PIECES):
+    changes = _changes(question, batch)
+    shared = [one for one in _named_alike(question, batch) if one not in changes]
+    for change in (*evenly(shared, SHARED), *evenly(changes, AT_MOST)):
         yield paused_before(change, MIDDLE, batch, until, detail)
 
 
@@ -109,6 +113,13 @@ def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
     ended = Point("sink.write", "after", {"batch": batch})
     kept = Fault(other, (Action("delay", None, {"longest": BESIDE}, until=ended),))
     return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, kept)
+
+
+def _named_alike(question: Question, batch: int) -> list[Effect]:
+    """The batch's changes of files whose names the next batch has, too."""
+    following = {one.address for one in effects_of(question, FILES, batch + 1)}
+    found = effects_of(question, FILES, batch)
+    return [one for one in found if one.address in following and "*" not in str(one.where["path"])]
 
 
 def _changes(question: Question, batch: int) -> Sequence[Line | Effect]:
