@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,19 +13,41 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def select(statement: str, **tables: pa.Table) -> pa.Table:
-    """Run one SELECT over ``tables``, an Arrow table back; nothing is downloaded. Raises duckdb.Error."""
+AGAIN = 0.1
+"""Seconds until a statement is told again to end: one that has not begun yet does not hear it."""
+
+
+def select(statement: str, seconds: float | None = None, /, **tables: pa.Table) -> pa.Table:
+    """Run one SELECT over ``tables``, an Arrow table back; nothing is downloaded.
+
+    Raises duckdb.Error, and TimeoutError where it takes longer than ``seconds``. It runs in a thread of its own: in the
+    main thread DuckDB makes a RuntimeError of what a signal's handler raises, KeyboardInterrupt as well.
+    """
+    with _database().cursor() as connection, ThreadPoolExecutor(1) as thread:
+        running = thread.submit(_selected, connection, statement, tables)
+        try:
+            return running.result(seconds)
+        finally:
+            _end(running, connection)
+
+
+def _selected(connection: DuckDBPyConnection, statement: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     import duckdb  # not above: it takes a while to load, and most commands judge nothing
 
-    with _database().cursor() as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        kinds = [parsed.type for parsed in connection.extract_statements(statement)]
-        if len(kinds) != 1:
-            raise duckdb.Error(f"{len(kinds)} statements where one SELECT is needed")
-        if kinds != [duckdb.StatementType.SELECT]:
-            raise duckdb.Error(f"a statement of the kind {kinds[0].name} where one SELECT is needed")
-        return connection.sql(statement).to_arrow_table()
+    for name, table in tables.items():
+        connection.register(name, table)
+    kinds = [parsed.type for parsed in connection.extract_statements(statement)]
+    if len(kinds) != 1:
+        raise duckdb.Error(f"{len(kinds)} statements where one SELECT is needed")
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise duckdb.Error(f"a statement of the kind {kinds[0].name} where one SELECT is needed")
+    return connection.sql(statement).to_arrow_table()
+
+
+def _end(running: Future[pa.Table], connection: DuckDBPyConnection) -> None:
+    while not running.done():
+        connection.interrupt()
+        wait([running], AGAIN)
 
 
 @cache

@@ -44,6 +44,9 @@ RESERVED = ("offset", "committed", "seen", "surplus", "kept", "reading", "later"
 
 ARRIVAL = ("batch", "source_offset")
 
+LONGEST = 300.0
+"""Seconds that one computation of an expectation may take; those of the reference jobs take milliseconds."""
+
 UNIQUE_MEND = (
     "name the columns that tell its rows apart in its first line, as in: -- key: customer, day (and, where a key comes "
     "in several versions, in the second, as in: -- unique: customer, day, events)"
@@ -112,7 +115,12 @@ def versions(expectation: Expectation, given: JobInput) -> pa.Table:
     import duckdb  # see sql.select
 
     try:
-        found = select(expectation.sql, input=given.input, batches=given.batches)
+        found = select(expectation.sql, LONGEST, input=given.input, batches=given.batches)
+    except TimeoutError:
+        raise ExpectationError(
+            f"the expectation takes longer than {LONGEST:g} s over {given.input.num_rows} rows: join by equal columns, "
+            "and bound what is recursive or a range"
+        ) from None
     except duckdb.Error as error:
         raise ExpectationError(f"the expectation is no SQL that DuckDB runs: {_first_line(error)}") from None
     _check_columns(expectation, found.column_names)

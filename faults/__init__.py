@@ -47,7 +47,7 @@ from .library import KnownFailure, NoSuchFailure, known_failure, known_failures
 from .printing import format_place
 from .rendezvous import Rendezvous
 from .replays import left_behind
-from .resolution import ResolvedPlan, resolve
+from .resolution import ResolvedPlan, resolve, sinks_for
 from .shape import hands_over_updates, keeps_state, modules_used, refused_names
 from .statements import calls_at
 
@@ -104,5 +104,6 @@ __all__ = [
     "required_steps",
     "resolve",
     "shape_of",
+    "sinks_for",
     "takes_service_away",
 ]

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedToken
 
+from ..naming import Named, as_option
 from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
 from .catalogue import ACTIONS, PHASES, action_named, example_of
 from .declarations import ActionSpec, Parameter, Phase
@@ -66,11 +67,13 @@ def is_empty(text: str) -> bool:
 
 @dataclass(frozen=True)
 class LocatedPlan:
-    """A plan with the text it came from and the place of each of its parts in it."""
+    """A plan with the text it came from and the place of each of its parts in it. ``named``: what its errors call that
+    which is chosen elsewhere, such as the master."""
 
     plan: Plan
     text: str
     spans: Mapping[Path, Span]
+    named: Named = as_option
 
     def error(self, message: str, path: Path) -> PlanError:
         """An error at the part ``path``, or at the nearest part around it whose place is known."""
@@ -84,7 +87,7 @@ def parse(text: str) -> Plan:
     return parse_located(text).plan
 
 
-def parse_located(text: str) -> LocatedPlan:
+def parse_located(text: str, named: Named = as_option) -> LocatedPlan:
     """The plan that ``text`` describes, with the place of each of its parts. Raises PlanError."""
     try:
         tree = _grammar().parse(text)
@@ -93,7 +96,7 @@ def parse_located(text: str) -> LocatedPlan:
     except UnexpectedCharacters as error:
         raise _error(text, *describe_character(text, error.pos_in_stream or 0)) from None
     reader = _Reader(text)
-    return LocatedPlan(reader.plan(tree), text, reader.spans)
+    return LocatedPlan(reader.plan(tree), text, reader.spans, named)
 
 
 @cache

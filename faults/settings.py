@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..naming import Named, as_option
+
 NUMBERS = {"brokers": 3, "copies": 3, "partitions": 100, "batches": 1000, "rows": 100_000, "starts": 100}
 """What is a number, of at least 1, and its largest."""
 
@@ -20,7 +22,7 @@ SPARK = "spark."
 """Properties of Spark, for the driver."""
 
 OWN = {
-    "spark.master": "is --master's: choose the master there",
+    "spark.master": "is {master}'s: choose the master there",
     "spark.driver.host": "is the environment's own: leave it out",
     "spark.driver.bindAddress": "is the environment's own: leave it out",
 }
@@ -62,10 +64,10 @@ def setting_value(name: str, text: str) -> str:
     return text
 
 
-def check_property(name: str) -> None:
+def check_property(name: str, named: Named = as_option) -> None:
     """Whether a property of Spark may be set for a trial. Raises ValueError, one line."""
     if name in OWN:
-        raise ValueError(f"{name} {OWN[name]}")
+        raise ValueError(f"{name} {OWN[name].format(master=named('master'))}")
 
 
 def settings_of(settings: Mapping[str, str]) -> Settings:

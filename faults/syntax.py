@@ -72,6 +72,8 @@ def _expected(accepted: set[str], read: Sequence[object]) -> str:
         return f"its place, as in {phase_named(str(read[-1])).example}"
     if accepted & OPENING.keys():
         accepted = accepted - {"EQUAL"}
+    if accepted == {"COMMA"}:  # of a series alone: elsewhere the bracket may be closed as well
+        return "a comma and times=N, as in every(5s, times=3)"
     if "PLACE" in accepted:
         place = phase_named(str(read[-2])).place
         return f"{place.meaning} ({place.sample})" if place else "a place"

@@ -15,6 +15,9 @@ from .errors import closest, listed
 LONGEST = 24 * 60 * 60.0
 """The longest duration, in seconds: a day. A mistyped one must not outlast every deadline."""
 
+LARGEST = 10**18 - 1
+"""The largest number: one of 18 digits, so that all processes can hold it in 64 bits."""
+
 BUILTIN_ERRORS = tuple(
     name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
 )
@@ -59,6 +62,8 @@ def duration(text: str, quoted: bool = False) -> float:
 
 def _number(parameter: Parameter, text: str, quoted: bool) -> int:
     wanted = f"{parameter.name} takes a whole number of at least {parameter.minimum}"
+    if not quoted and re.fullmatch(r"[0-9]{19,}", text):
+        raise ValueError(f"{wanted} and at most {LARGEST}, not {text}")
     if quoted or not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < parameter.minimum:
         raise ValueError(f"{wanted}, not {shown(text, quoted)}")
     return int(text)

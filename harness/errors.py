@@ -44,7 +44,11 @@ class SinkHangs(SinkError):
 
 def no_file(path: Path) -> str:
     """What is wrong with the path of a file that is none."""
-    return "is a directory" if path.is_dir() else "does not exist"
+    if path.is_dir():
+        return "is a directory"
+    if path.exists():
+        return "is no regular file"
+    return "is a link that leads to no file" if path.is_symlink() else "does not exist"
 
 
 def one_line(error: BaseException) -> str:

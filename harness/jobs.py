@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..assertions import Expectation, ExpectationError, Workload, check_expectation, truth_schema
 from ..faults import SinkShape, hands_over_updates, keeps_state, refused_names
+from ..naming import Named, as_option
 from .errors import SinkError, UsageError, no_file
 from .proxies.own import check_named
 from .sink_declarations import TARGET_KEY
@@ -68,7 +69,7 @@ def reference_jobs() -> list[Path]:
     return sorted(path for path in JOBS.glob("*.py") if path.with_suffix(".sql").is_file())
 
 
-def find_job(job: str | None = None, expect: str | None = None) -> Job:
+def find_job(job: str | None = None, expect: str | None = None, named: Named = as_option) -> Job:
     """The job of ``--job`` (a reference job's name, or a path) and ``--expect``: without the first passthrough, without
     the second the job's .sql file next to it.
 
@@ -78,16 +79,17 @@ def find_job(job: str | None = None, expect: str | None = None) -> Job:
     path = REFERENCE if job is None else known.get(job, Path(job))
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(
-            f"--job {job} {_problem(path)}: give the path of a PySpark application (my_job.py) or one of "
+            f"{named('job')} {job} {_problem(path)}: give the path of a PySpark application (my_job.py) or one of "
             f"{', '.join(known)}"
         )
     default = path.with_suffix(".sql")
     if expect is None and not default.is_file():
-        raise UsageError(f"--job {job} has no expectation: give --expect FILE.sql, or put {default.name} next to it")
+        mend = f"give {named('expect')} FILE.sql, or put {default.name} next to it"
+        raise UsageError(f"{named('job')} {job} has no expectation: {mend}")
     file = default if expect is None else Path(expect)
     if not file.is_file():
         raise UsageError(
-            f"--expect {expect} {no_file(file)}: give the path of a file with a SELECT over the table input"
+            f"{named('expect')} {expect} {no_file(file)}: give the path of a file with a SELECT over the table input"
         )
     try:
         sql = file.read_text(encoding="utf-8-sig")  # an editor may have marked its first byte
@@ -123,19 +125,30 @@ def keys_of(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return key, named.get("unique") or key
 
 
-def shape_with(job: Job, sink: Path, trigger: str | None = None, own_services: Collection[str] = ()) -> SinkShape:
+def shape_with(
+    job: Job,
+    sink: Path,
+    trigger: str | None = None,
+    own_services: Collection[str] = (),
+    named: Named = as_option,
+) -> SinkShape:
     """What static analysis says of a sink with its job, started with this trigger, and beside these services of the
     user's own. Raises SinkError or UsageError for a file that has none, UsageError for a service that is not among
     them."""
     found = shape(sink)
-    check_named(sink, own_services)
+    check_named(sink, own_services, named)
+    return replace(with_job(found, job, trigger), own_services=frozenset(own_services))
+
+
+def with_job(found: SinkShape, job: Job, trigger: str | None = None) -> SinkShape:
+    """The shape of a sink that serves a job, started with this trigger. Raises UsageError for a job's file that has
+    none."""
     execution = trigger_of(trigger).execution
     return replace(
         found,
         stateful=_read_from(job, keeps_state),
         refused=_read_from(job, lambda file: refused_names(file, execution)),
         execution=execution,
-        own_services=frozenset(own_services),
     )
 
 

@@ -1,6 +1,6 @@
 """The arguments of ``@pytest.mark.onceproof``, held against what the options of ``onceproof run`` take.
 
-Both functions raise UsageError, by the argument and its value, and OSError for a file that may not be read. What is
+The functions raise UsageError, by the argument and its value, and OSError for a file that may not be read. What is
 heavy is imported here: the plugin itself is part of every run of pytest.
 """
 
@@ -8,19 +8,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, overload
 
 from ..assertions import ClaimName, Guarantee, Workload
 from ..faults import PlanError, format_plan, is_empty, parse
 from ..faults.settings import NUMBERS
+from .environment_options import EnvironmentOptions
 from .errors import UsageError
 from .given_values import DAY, check_conf, check_jars
-from .proxies.own import own_services
-from .request import Request, check_size
+from .proxies.own import check_reachable, own_services
+from .request import Request, check_request, check_size
 from .triggers import check_trigger
 
 NO_FAULT = ""
+
+ELSEWHERE = {
+    "env": "--onceproof-env",
+    "master": "--onceproof-master",
+    "attach": "--onceproof-attach",
+    "brokers": "onceproof up --brokers",
+}
+"""What no argument of the marker chooses."""
+
+
+def called(name: str) -> str:
+    """What a suite calls what the command line calls ``--NAME``.
+
+    >>> called("job"), called("env")
+    ('job', '--onceproof-env')
+    """
+    return ELSEWHERE.get(name, name)
+
+
+def trial_of(given: Mapping[str, Any], test: Path, plan: str, options: EnvironmentOptions) -> Request:
+    """The trial that a marker asks for, with this plan, if it can be had in this environment: nothing is started yet
+    when it is refused."""
+    request = replace(request_of(given, test), plan=plan)
+    check_reachable(request.own_services, called)
+    check_request(request, options, called)
+    return request
 
 
 def request_of(given: Mapping[str, Any], test: Path) -> Request:
@@ -114,12 +142,12 @@ def _seconds(given: Mapping[str, Any], name: str, default: float) -> float:
 
 
 def _conf(given: Mapping[str, Any]) -> Mapping[str, str]:
-    return check_conf(_texts(given, "conf", '{"spark.sql.shuffle.partitions": "4"}').items(), "conf")
+    return check_conf(_texts(given, "conf", '{"spark.sql.shuffle.partitions": "4"}').items(), called)
 
 
 def _proxies(given: Mapping[str, Any]) -> Mapping[str, str]:
     named = _texts(given, "proxy", '{"api": "127.0.0.1:8080"}')
-    return own_services([f"{name}={address}" for name, address in named.items()])
+    return own_services([f"{name}={address}" for name, address in named.items()], called)
 
 
 def _texts(given: Mapping[str, Any], name: str, example: str) -> Mapping[str, str]:
@@ -137,7 +165,7 @@ def _jars(given: Mapping[str, Any], test: Path) -> tuple[str, ...]:
     jars = [value] if isinstance(value, str | os.PathLike) else value
     if not isinstance(jars, list | tuple) or not all(isinstance(jar, str | os.PathLike) and str(jar) for jar in jars):
         raise UsageError(f"jars is {value!r}: give a list of paths of jar files")
-    return tuple(check_jars([_near(os.fspath(jar), test) for jar in jars], "jars"))
+    return tuple(check_jars([_near(os.fspath(jar), test) for jar in jars], called))
 
 
 def _trigger(given: Mapping[str, Any]) -> str | None:
@@ -146,4 +174,4 @@ def _trigger(given: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(trigger, str):
         raise UsageError(f"trigger is {trigger!r}: give a text, such as 'processingTime=2 seconds'")
-    return check_trigger(trigger)
+    return check_trigger(trigger, called)

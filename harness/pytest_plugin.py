@@ -11,10 +11,11 @@ Nothing heavy is imported here before a marked test is found: pytest imports eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from .environment_options import EnvironmentOptions
     from .session import Session
     from .trial.spec import TrialResult
+
+T = TypeVar("T")
 
 MARKER = "onceproof"
 FIXTURE = "onceproof_trial"
@@ -47,6 +50,12 @@ RELEASE_ELSEWHERE = (
 )
 """The mend of a sink that needs another release of Spark: the one that pytest itself starts has that of pytest's own
 interpreter."""
+
+OTHER_DIRECTORY = "make pytest's root directory writable, or choose another with --rootdir"
+"""The mend of run directories that cannot be made: they lie below it."""
+
+OF_IMPORTS = "(read|open)_text is deprecated"
+"""What kafka-python warns of as it is imported (kafka/protocol/schemas/load_json.py): no suite can mend it."""
 
 
 @dataclass(frozen=True)
@@ -127,47 +136,69 @@ def onceproof_plan() -> str:
 @pytest.fixture(scope="session")
 def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The warm environment that all trials of the test run share."""
+    _import()
     from .session import Session
 
-    with Session(_environment(request.config), other_release=RELEASE_ELSEWHERE) as session:
+    options = _environment(request.config)
+    with Session(options, other_release=RELEASE_ELSEWHERE, other_directory=OTHER_DIRECTORY) as session:
         yield session
 
 
 @pytest.fixture
 def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, onceproof_session: Session) -> Trial:
     """Runs the marked trial; the test decides what it demands of it."""
-    from .environments.base import Unavailable
-    from .errors import UsageError
-    from .proxies.own import check_reachable
-    from .pytest_marker import request_of
+    from .pytest_marker import trial_of
 
     marker = request.node.get_closest_marker(MARKER)
     if marker is None:
         pytest.fail("onceproof_trial needs @pytest.mark.onceproof(sink=..., faults=[...]) on the test", pytrace=False)
-    try:
-        asked = request_of(marker.kwargs, request.node.path)
-        check_reachable(asked.own_services)
-        return Trial(onceproof_session.trial(replace(asked, plan=onceproof_plan)))
-    except (UsageError, Unavailable, ValueError) as error:
-        pytest.fail(f"onceproof: {error}", pytrace=False)
+
+    def run() -> Trial:
+        asked = trial_of(marker.kwargs, request.node.path, onceproof_plan, onceproof_session.options)
+        return Trial(onceproof_session.trial(asked))
+
+    return _or_fails(run)
 
 
 def _environment(config: pytest.Config) -> EnvironmentOptions:
     """The environment that the options of the test run choose."""
-    from .environment_options import EnvironmentOptions, attached
-    from .errors import UsageError
+    from .environment_options import EnvironmentOptions, attached, check_environment
+    from .pytest_marker import called
     from .run_directories import RUNS
 
-    options = {name: config.getoption(f"--onceproof-{name}") for name in ("env", "master", "attach")}
-    given = {name: value for name, value in options.items() if value}
+    chosen = {name: config.getoption(called(name)) for name in ("env", "master", "attach")}
+    given = {name: value for name, value in chosen.items() if value}
+
+    def checked() -> EnvironmentOptions:
+        options = attached(EnvironmentOptions(**given, runs=config.rootpath / RUNS), given, called)
+        check_environment(options, called)
+        return options
+
+    return _or_fails(checked)
+
+
+def _or_fails(ask: Callable[[], T]) -> T:
+    """What it returns; where it cannot be had, the test is told why in one line."""
+    from .errors import Unavailable, UsageError
+
     try:
-        return attached(EnvironmentOptions(**given, runs=config.rootpath / RUNS), given)
-    except UsageError as error:
-        pytest.fail(f"onceproof: {error}", pytrace=False)
+        return ask()
+    except (UsageError, Unavailable, ValueError) as error:
+        why = str(error)
+    pytest.fail(f"onceproof: {why}", pytrace=False)
+
+
+def _import() -> None:
+    """Import what is heavy, for the imports behind it, without what libraries warn of there: a suite may have made each
+    warning an error."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", OF_IMPORTS, DeprecationWarning)
+        from . import pytest_marker, session  # noqa: F401
 
 
 def _collected(marker: pytest.Mark, test: Path, where: str) -> list[str]:
     """The plans of a marker, all of whose arguments will do: else it is an error of the collection."""
+    _import()
     from .errors import UsageError
     from .pytest_marker import plans_of, request_of
 

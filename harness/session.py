@@ -15,7 +15,7 @@ from .environment_options import EnvironmentOptions, attached, open_environment
 from .environments.base import Environment
 from .jobs import Job, check_job, find_job
 from .request import Request, as_set, resolve_plan
-from .run_directories import LOGS, new_run_directory
+from .run_directories import LOGS, OTHER_DIRECTORY, new_run_directory
 from .sink_process import SinkProcess
 from .sinks import Sink, check_release, find_sink, release_wanted
 from .targets import services_of
@@ -32,13 +32,19 @@ class Session:
 
     Safe to use from several threads: each trial gets its own process for the sink's functions. Never more than
     ``at_once`` trials run at the same time; further ones wait for their turn. ``other_release`` says what helps a sink
-    that needs another release of Spark.
+    that needs another release of Spark, ``other_directory`` what helps where no run directory can be made.
     """
 
     def __init__(
-        self, options: EnvironmentOptions, at_once: int | None = None, *, other_release: str = OTHER_RELEASE
+        self,
+        options: EnvironmentOptions,
+        at_once: int | None = None,
+        *,
+        other_release: str = OTHER_RELEASE,
+        other_directory: str = OTHER_DIRECTORY,
     ) -> None:
         self._other_release = other_release
+        self._other_directory = other_directory
         self._options = attached(options)
         self._turn = threading.BoundedSemaphore(at_once) if at_once else nullcontext()
         self._stack = ExitStack()
@@ -83,7 +89,10 @@ class Session:
             return self._rendezvous
 
     def trial(self, request: Request) -> TrialResult:
-        """Run one trial and keep it in its run directory."""
+        """Run one trial and keep it in its run directory: there is none of one that is refused before it begins.
+
+        A plan may name a batch that never comes, as benches do: :func:`.request.check_request` refuses that.
+        """
         job, path = find_job(request.job, request.expect), find_sink(request.sink)
         plan, resolved = resolve_plan(
             request.plan,
@@ -96,8 +105,10 @@ class Session:
         )
         request = as_set(request, plan)
         check_execution(request.trigger, resolved.shape, request.workload.partitions, resolved.master)
-        directory = new_run_directory(self._options.runs, request.directory)
-        with self._process(path, directory / LOGS) as process:
+        with (
+            new_run_directory(self._options.runs, request.directory, self._other_directory) as directory,
+            self._process(path, directory / LOGS) as process,
+        ):
             spec = self._spec(request, job, plan, resolved, self._load(path, process))
             with self._turn:
                 result = run_trial(spec, self.environment, process, directory, self._serving())

@@ -32,6 +32,7 @@ class SinkProcess:
         self._running: Running | None = None
         self._connection: socket.socket | None = None
         self._stream: Any = None
+        self._keeps_log = False
         self._lock = threading.Lock()
 
     def describe(self) -> Sink:
@@ -60,6 +61,7 @@ class SinkProcess:
 
     def call(self, function: str, target: Mapping[str, Any]) -> None:
         """prepare or cleanup. Raises SinkError; if there is no answer in time, SinkHangs."""
+        self._keeps_log = True
         self._ask(function, target, f"in {function}")
 
     def read(self, target: Mapping[str, Any], deadline: float | None = None) -> list[dict[str, Any]]:
@@ -69,6 +71,7 @@ class SinkProcess:
         If it fails in a process that ran before, it is called once more in a new one, as whoever runs an application
         that reads starts it again: what a process kept, such as a lost connection, says nothing of the target.
         """
+        self._keeps_log = True
         ran_before = self._running is not None
         try:
             return self._rows(target, deadline)
@@ -79,14 +82,15 @@ class SinkProcess:
         return self._rows(target, deadline)
 
     def close(self) -> None:
-        """End the process; the next call starts another one. A log in which nothing was said is removed."""
+        """End the process; the next call starts another one. A log in which nothing was said is removed, and one of a
+        sink that was only loaded, unless an error names it: what was wrong has been told."""
         with suppress(OSError):
             if self._connection is not None:
                 self._connection.close()
         if self._running is not None:
             self._running.kill()
         self._running = self._connection = self._stream = None
-        if self._log.exists() and not self._log.stat().st_size:
+        if self._log.exists() and not (self._keeps_log and self._log.stat().st_size):
             self._log.unlink()
 
     def __enter__(self) -> SinkProcess:
@@ -123,8 +127,8 @@ class SinkProcess:
             line = ""
         if not line:
             code = self._running.wait(5) if self._running else None
-            self.close()
-            raise SinkError(f"sink {self._path.name} ended its process {when} (exit code {code}); see {self._log}")
+            ended = f"sink {self._path.name} ended its process {when} (exit code {code})"
+            raise SinkError(f"{ended}; {self._close_and_see()}")
         reply = json.loads(line)
         if "error" in reply:
             place = f", line {reply['line']}" if reply.get("line") else ""
@@ -133,6 +137,12 @@ class SinkProcess:
                 mend = mend or declared.not_asked_for(self._path, target, reply["line"])
             raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")
         return reply["result"]
+
+    def _close_and_see(self) -> str:
+        """Where to look further: what the process has said stays."""
+        self._keeps_log = True
+        self.close()
+        return f"see {self._log}"
 
     def _start(self) -> None:
         token = secrets.token_hex(16)
@@ -145,10 +155,8 @@ class SinkProcess:
             try:
                 self._connection, _ = server.accept()
             except TimeoutError:
-                self.close()
-                python = self._environment.python
-                message = f"the job's interpreter {python} did not start in {self._deadline:g} s; see {self._log}"
-                raise Unavailable(message) from None
+                late = f"the job's interpreter {self._environment.python} did not start in {self._deadline:g} s"
+                raise Unavailable(f"{late}; {self._close_and_see()}") from None
         self._connection.settimeout(self._deadline)
         self._stream = self._connection.makefile("rw", encoding="utf-8", newline="\n")
         if self._stream.readline().strip() != token:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,17 +91,72 @@ def shape(path: Path) -> SinkShape:
     """What static analysis says of the file; a SinkError where it cannot be parsed or read, or computes what it has to
     say in its text."""
     try:
-        found, names, constants = shape_of(path), bound(parsed(path.read_bytes())), literals(path)
+        found, tree, constants = shape_of(path), parsed(path.read_bytes()), literals(path)
+        names = bound(tree)
+        _check_name(path, tree, names)
     except SyntaxError as error:
         raise SinkError(f"sink file {path}{at_line(error)}: SyntaxError: {error.msg}") from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
-    except RecursionError as error:
+    except (RecursionError, MemoryError) as error:  # the second one is what CPython's parser itself raises
         raise SinkError(f"sink file {path}: an expression or a block of it is nested too deeply to be read") from error
     for word in READ_FROM_TEXT:
         if word in names and word not in constants:
             raise SinkError(f"sink {path.name}: {word} is computed: write its value, since it is read from the text")
     return found
+
+
+def _check_name(path: Path, tree: ast.Module, names: Collection[str]) -> None:
+    """Raises SinkError for a file that imports a module of its own name, and wants of it what it does not have itself:
+    the sink's directory is the first on the path, so that it would get itself."""
+    at_first = _from_module(path.stem, _executed(tree, functions=False))
+    own = set(names) - {alias.asname or alias.name for node in at_first for alias in node.names}
+    lacking = sorted(_wanted_of(path.stem, tree) - own)
+    if lacking:
+        raise SinkError(
+            f"sink file {path} has the name of a module that it imports, and would get itself, without {lacking[0]}: "
+            "give the file another name"
+        )
+
+
+def _wanted_of(name: str, tree: ast.Module) -> set[str]:
+    """What a file takes from the module ``name``, by absolute imports and as attributes of what they bind."""
+    nodes = list(_executed(tree))
+    wanted = [
+        part
+        for node in _from_module(name, nodes)
+        for part in _below(node.module) or [alias.name for alias in node.names]
+    ]
+    imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    itself = [alias for alias in imports if alias.name.partition(".")[0] == name]
+    wanted += [part for alias in itself for part in _below(alias.name)]
+    bound_to_it = {alias.asname or name for alias in itself}
+    attributes = (node for node in nodes if isinstance(node, ast.Attribute))
+    wanted += [node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id in bound_to_it]
+    return {one for one in wanted if not one.startswith("__")}
+
+
+def _from_module(name: str, nodes: Iterable[ast.AST]) -> list[ast.ImportFrom]:
+    """Absolute imports from the module ``name`` and those below it."""
+    found = (node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level)
+    return [node for node in found if (node.module or "").partition(".")[0] == name]
+
+
+def _below(module: str | None) -> list[str]:
+    """The first part below the package: ``client`` of ``redis.client.core``."""
+    return (module or "").split(".")[1:2]
+
+
+def _executed(tree: ast.Module, functions: bool = True) -> Iterator[ast.AST]:
+    """Its nodes, but for what only a type checker reads, and with ``functions=False`` but for what is in them."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING":
+            waiting += node.orelse
+        elif functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += ast.iter_child_nodes(node)
 
 
 def at_line(error: SyntaxError) -> str:

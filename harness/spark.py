@@ -14,6 +14,8 @@ QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 collector it was made with, so whoever makes one and whoever uses one take these options from here."""
 
 _ASK = """
+import sys
+sys.path[:] = filter(None, sys.path)
 import importlib.util, json, os
 spec = importlib.util.find_spec("pyspark")
 if spec is None or not spec.submodule_search_locations:
@@ -24,6 +26,8 @@ else:
     exec(open(os.path.join(home, "version.py"), encoding="utf-8").read(), names)
     print(json.dumps([home, names["__version__"]]))
 """
+"""The empty entry is the current directory, which is none of the interpreter's: a file pyspark.py or json.py there is
+the user's own. (Its option -P, which leaves it out, is of Python 3.11.)"""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..faults import EXECUTIONS, Execution, SinkShape
+from ..naming import Named, as_option
 from .environments.spark_master import local_cores
 from .errors import UsageError
 
@@ -36,47 +37,50 @@ TRIGGERS = (
 )
 
 
-def check_trigger(text: str) -> str:
+def check_trigger(text: str, named: Named = as_option) -> str:
     """``text``, if jobs take it. Raises UsageError."""
-    trigger_of(text)
+    trigger_of(text, named)
     return text
 
 
-def trigger_of(text: str | None) -> Trigger:
+def trigger_of(text: str | None, named: Named = as_option) -> Trigger:
     """The trigger that is written as ``text``; None is the job's own, availableNow. Raises UsageError."""
     name, given, interval = (AVAILABLE_NOW.name if text is None else text).partition("=")
     for trigger in TRIGGERS:
         if trigger.name == name and (not given if trigger.ends_by_itself else INTERVAL.fullmatch(interval)):
             return trigger
+    option = named("trigger")
     raise UsageError(
-        f"--trigger {text!r} is not a trigger: it is one of {', '.join(one.written for one in TRIGGERS)}, where "
-        'INTERVAL is in milliseconds or seconds, as in --trigger "processingTime=500 milliseconds"'
+        f"{option} {text!r} is not a trigger: it is one of {', '.join(one.written for one in TRIGGERS)}, where "
+        f'INTERVAL is in milliseconds or seconds, as in {option} "processingTime=500 milliseconds"'
     )
 
 
-def check_execution(text: str | None, shape: SinkShape, partitions: int, master: str) -> None:
+def check_execution(text: str | None, shape: SinkShape, partitions: int, master: str, named: Named = as_option) -> None:
     """Whether Spark can run a query with this trigger: all but micro-batches need its own Kafka sink and, to read
     without an end, a core for each partition of the source. Raises UsageError."""
-    execution = trigger_of(text).execution
+    execution = trigger_of(text, named).execution
     if execution == "micro-batch":
         return
+    given = f"{named('trigger')} {text!r}"
     if not (shape.unknown or shape.kafka_sink):
         raise UsageError(
-            f"--trigger {text!r} with {shape.file_name}: Spark runs such a query into its own Kafka sink only, "
-            "as in --sink kafka_append"
+            f"{given} with {shape.file_name}: Spark runs such a query into its own Kafka sink only, "
+            f"as in {named('sink')} kafka_append"
         )
     if shape.stateful:
-        raise UsageError(f"--trigger {text!r}: the job keeps state, which such a query cannot: choose another --job")
+        other = f"choose another {named('job')}"
+        raise UsageError(f"{given}: the job keeps state, which such a query cannot: {other}")
     if shape.refused:
         raise UsageError(
-            f"--trigger {text!r}: the job has {' and '.join(sorted(shape.refused))}, which Spark refuses in "
-            f"{EXECUTIONS[execution]}: choose another --job or --trigger"
+            f"{given}: the job has {' and '.join(sorted(shape.refused))}, which Spark refuses in "
+            f"{EXECUTIONS[execution]}: choose another {named('job')} or {named('trigger')}"
         )
     cores = local_cores(master)
     if execution in ("real-time", "continuous") and cores is not None and cores < partitions:
         raise UsageError(
-            f"--trigger {text!r} with --master {master}: each of the source's {partitions} partitions is read by a "
-            f"task that does not end, and needs a core of its own: --master local[{partitions},4]"
+            f"{given} with {named('master')} {master}: each of the source's {partitions} partitions is read by a "
+            f"task that does not end, and needs a core of its own: {named('master')} local[{partitions},4]"
         )
 
 

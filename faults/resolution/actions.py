@@ -108,7 +108,8 @@ def _check_arguments(planned: PlannedAction) -> None:
 
 def _check_network(planned: PlannedAction) -> None:
     if (planned.spec.network or planned.action.target == "node") and not planned.network:
-        raise planned.error(f"{planned.text} needs --env docker: in the local environment all machines are one", "name")
+        needed = f"{planned.located.named('env')} docker"
+        raise planned.error(f"{planned.text} needs {needed}: in the local environment all machines are one", "name")
 
 
 def _check_connections(planned: PlannedAction) -> None:
@@ -120,7 +121,7 @@ def _check_connections(planned: PlannedAction) -> None:
     service = planned.action.arguments.get("service")
     check_used(planned.located, planned.shape, service, (*path, "arguments", "service"))
     if not planned.shape.spoken_to:
-        known = "it uses no service; --proxy NAME=HOST:PORT names one of your own"
+        known = f"it uses no service; {planned.located.named('proxy')} NAME=HOST:PORT names one of your own"
         raise planned.error(
             f"{planned.text} needs a service that {sink_name(planned.shape)} speaks to: {known}", "name"
         )
@@ -225,7 +226,8 @@ def _check_end(planned: PlannedAction) -> None:
 def _check_executor(planned: PlannedAction) -> None:
     """Executors are parked at the points of tasks; at a moment any executor of the job will do."""
     if planned.master.startswith("local"):
-        message = f"{planned.text} needs --master standalone: on {planned.master} tasks run in the driver"
+        needed = f"{planned.located.named('master')} standalone"
+        message = f"{planned.text} needs {needed}: on {planned.master} tasks run in the driver"
         raise planned.error(message, "target")
     if planned.spec.follows or planned.phase is None or planned.phase.where == "executor":
         return
@@ -239,10 +241,10 @@ def _check_broker(planned: PlannedAction) -> None:
     which = chosen(planned.action)
     role, of = (None, None) if which is None else (which.role, which.of)
     if role in BY_NUMBER[planned.brokers :]:
-        there = f"there is no {which}: --brokers is {planned.brokers} here"
+        there = f"there is no {which}: {planned.located.named('brokers')} is {planned.brokers} here"
         raise planned.error(there, "arguments", "which")
     if role == FOLLOWERS and planned.brokers == 1:
-        there = f"which={role} needs more than one broker: --brokers is 1 here"
+        there = f"which={role} needs more than one broker: {planned.located.named('brokers')} is 1 here"
         raise planned.error(there, "arguments", "which")
     if role == GROUP_COORDINATOR and of is None and not (planned.phase and _names_group(planned.phase)):
         naming = [phase.name for phase, _ in phases_of(planned.shape) if _names_group(phase)]

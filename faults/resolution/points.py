@@ -55,7 +55,8 @@ def check_batch(located: LocatedPlan, batches: int | None, point: Point, path: P
         return
     count = settings_of(located.plan.settings).workload.get("batches", batches)
     if int(point.where["batch"]) >= count:
-        message = f"batch {point.where['batch']} is beyond the input: it has batches 0 to {count - 1} (--batches)"
+        has = f"it has batches 0 to {count - 1} ({located.named('batches')})"
+        message = f"batch {point.where['batch']} is beyond the input: {has}"
         raise located.error(message, (*path, "where", "batch"))
 
 
@@ -88,8 +89,8 @@ def services_at(point: Point, shape: SinkShape) -> list[str]:
 def _check_lookup(located: LocatedPlan, services: list[str], kind: str, path: Path) -> None:
     known = list(dict.fromkeys(one for service in services for one in protocol_of(service).lookups))
     if not known:
-        message = f"there is no lookup at {listed(services)}: it is for services of HTTP that --proxy names"
-        raise located.error(message, path)
+        of_ours = f"services of HTTP that {located.named('proxy')} names"
+        raise located.error(f"there is no lookup at {listed(services)}: it is for {of_ours}", path)
     if not set(kind) & set(WILDCARDS) and kind not in known:
         message = f"no lookup is of the kind {print_value(kind)}: it is {listed(known)}"
         raise located.error(message, path)
@@ -111,7 +112,7 @@ def _cuts(action: Action) -> bool:
 def check_used(located: LocatedPlan, shape: SinkShape, service: Value | None, path: Path) -> None:
     if service is not None and service not in shape.spoken_to:
         used = f"it uses {listed(sorted(shape.spoken_to))}" if shape.spoken_to else "it uses none that passes a proxy"
-        known = f"{used}; --proxy NAME=HOST:PORT names one of your own"
+        known = f"{used}; {located.named('proxy')} NAME=HOST:PORT names one of your own"
         raise located.error(f"{sink_name(shape)} does not use {print_value(service)}: {known}", path)
 
 

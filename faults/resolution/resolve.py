@@ -139,12 +139,13 @@ def _check_needs_no_files(located: LocatedPlan, why: str) -> None:
 
 def _check_brokers(located: LocatedPlan, brokers: int) -> None:
     settings, there = settings_of(located.plan.settings), f"there {'is' if brokers == 1 else 'are'} {brokers}"
+    option = located.named("brokers")
     if settings.brokers not in (None, brokers):
-        message = f"the plan needs {settings.brokers} brokers, and {there}: --brokers {settings.brokers}"
+        message = f"the plan needs {settings.brokers} brokers, and {there}: {option} {settings.brokers}"
         raise located.error(message, ("settings", "brokers"))
     if settings.copies is not None and settings.copies > brokers:
         message = f"a topic cannot have {settings.copies} copies, one on each broker: {there}"
-        raise located.error(f"{message}: --brokers {settings.copies}", ("settings", "copies"))
+        raise located.error(f"{message}: {option} {settings.copies}", ("settings", "copies"))
 
 
 def _with_files(plan: Plan, shape: SinkShape) -> Plan:

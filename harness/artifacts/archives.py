@@ -25,6 +25,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from ..java import Java
+from ..runtime.leftovers import check_temporary
 from ..runtime.scratch import scratch_directory
 from ..spark import QUICK_START, SparkInstall
 from ..spark_conf import lean_properties, write_conf_dir
@@ -102,7 +103,11 @@ def make_launcher_archive(artifacts: Artifacts, java: Java, spark: SparkInstall)
 
 @contextlib.contextmanager
 def training_broker(artifacts: Artifacts, java: Java, dump: Path | None = None) -> Iterator[str]:
-    """A single KRaft broker; gives its bootstrap address, ends it in order, and writes the archive ``dump`` then."""
+    """A single KRaft broker; gives its bootstrap address, ends it in order, and writes the archive ``dump`` then.
+
+    Raises Unavailable.
+    """
+    check_temporary()
     with scratch_directory("setup") as directory:
         client, controller = _free_ports(2)
         properties = directory / "server.properties"

@@ -44,13 +44,18 @@ class Measured:
         )
 
 
+def request_of(sink: str, rows: int) -> Request:
+    """A trial of the sink; small batches have about ``rows`` rows."""
+    return Request(sink, workload=Workload(batches=BATCHES, rows=rows))
+
+
 def measure(
     session: Session, sinks: Sequence[str], rows: int, repeat: int, done: Callable[[Measured], None]
 ) -> list[Measured]:
     """``repeat`` trials of each sink; small batches have about ``rows`` rows, the large one eight times as many."""
     found = []
     for sink in sinks:
-        request = Request(sink, workload=Workload(batches=BATCHES, rows=rows))
+        request = request_of(sink, rows)
         constants = literals(find_sink(sink))
         trials = [batches(session, request) for _ in range(repeat)]
         found.append(Measured(sink, constants.get("TECHNIQUE", ""), constants["GUARANTEE"], trials))

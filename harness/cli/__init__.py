@@ -10,10 +10,13 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cyclopts import App, CycloptsError
+from cyclopts.exceptions import UnusedCliTokensError
 
-from ..console.printing import Terminal, say
+from ...faults.errors import listed
+from ..console.printing import OutputError, Terminal, say
 from ..environments.base import Unavailable
 from ..errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE, UsageError
 from . import bench, certify, check, demo, environment, lists, plan, run
@@ -59,6 +62,8 @@ def execute(arguments: Sequence[str]) -> int:
     its traceback before that."""
     try:
         return int(app(arguments, console=Terminal(), exit_on_error=False, print_error=False) or 0)
+    except UnusedCliTokensError as error:
+        return _complain(f"{_too_many(error.unused_tokens or [])} See onceproof {_command(arguments)}--help", USAGE)
     except CycloptsError as error:
         return _complain(f"{str(error).strip()} See onceproof {_command(arguments)}--help", USAGE)
     except UsageError as error:
@@ -67,6 +72,8 @@ def execute(arguments: Sequence[str]) -> int:
         return _complain(str(error), UNAVAILABLE)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
+    except OutputError as error:
+        return _complain(f"{error}: send it elsewhere, or free some space, and run again", UNAVAILABLE)
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _complain(f"the name {error.filename} is too long for a file: give a shorter one", USAGE)
@@ -77,7 +84,8 @@ def execute(arguments: Sequence[str]) -> int:
         if isinstance(error, OSError) and error.errno in EXHAUSTED:
             what = f"{error.strerror}: {error.filename or 'a file of the run'}"
             return _complain(f"{what}: free some and run again", UNAVAILABLE)
-        say(traceback.format_exc().rstrip(), sys.stderr)
+        with suppress(OutputError):
+            say(traceback.format_exc().rstrip(), sys.stderr)
         return _complain("this is a bug of onceproof and no verdict: please report the lines above", INTERNAL)
 
 
@@ -97,6 +105,14 @@ def _command(arguments: Sequence[str]) -> str:
     return "".join(f"{name} " for name in names)
 
 
+def _too_many(words: Sequence[str]) -> str:
+    """What is wrong with words that no argument takes."""
+    what = "is one argument too many: leave it out." if len(words) == 1 else "are too many: leave them out."
+    return f"{listed(map(repr, words), 'and')} {what}"
+
+
 def _complain(message: str, code: int) -> int:
-    say(f"onceproof: {message}", sys.stderr)
+    """The code stands though nobody can be told why."""
+    with suppress(OutputError):
+        say(f"onceproof: {message}", sys.stderr)
     return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -18,14 +19,18 @@ from ..console.printing import say
 from ..environment_options import EnvironmentOptions
 from ..errors import HELD, UsageError
 from ..reports._tables import code, document, table
+from ..request import check_request
 from ..session import Session
-from ..sinks import find_sink
+from ..sinks import check_release, find_sink
+from ..spark import spark_of
 from ..state_stores import STATE_STORES, StateStoreName
 from ..trial.recovery import PARTS
 from .options import COUNT, GIVEN, SECONDS
 from .sessions import opened, told
 
 T = TypeVar("T")
+
+OWN_SPARK = "since benches run with the Spark of onceproof's own interpreter"
 
 Stores = Annotated[
     list[StateStoreName] | None,
@@ -147,7 +152,8 @@ def guarantees(
     """
     wanted = sinks or costs.SINKS
     for sink in wanted:
-        find_sink(sink)
+        check_request(costs.request_of(sink, rows), EnvironmentOptions())
+        check_release(find_sink(sink), spark_of(sys.executable).version, f"leave it out, {OWN_SPARK}")
     measured = _run(
         plot,
         lambda session: costs.measure(

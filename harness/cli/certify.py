@@ -12,8 +12,9 @@ from cyclopts import App, Group, Parameter
 from ..certification.certificate import Certificate, certificate_text
 from ..certification.certify import certify as run_sweep
 from ..certification.points import Profile
+from ..certification.results import INPUTS
 from ..certification.roles import check_batch
-from ..certification.settings import Settings, load_settings, save_settings
+from ..certification.settings import SETTINGS, Settings, load_settings, save_settings
 from ..certification.space import check_points
 from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
@@ -23,7 +24,7 @@ from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
 from ..jobs import check_fit, check_job, find_job, shape_with
 from ..releases import with_release
 from ..request import with_brokers
-from ..run_directories import new_run_directory
+from ..run_directories import check_unused, new_run_directory
 from ..sinks import find_sink
 from ..triggers import check_sweep
 from .options import (
@@ -137,17 +138,18 @@ def certify(
         raise UsageError("certify takes either a sink or --resume DIRECTORY, which knows its sink and options")
     if resume is not None:
         _refuse_others(claim, watch, run_directory, sweep, environment, workload, job)
-        settings, directory = sweep.over(load_settings(resume)), resume.resolve()
-    else:
-        path = find_sink(str(sink))
-        request = request_of(str(path), claim, watch, environment, workload, job)
-        check_environment(environment.options())
-        options = with_brokers(with_release(environment.options(), path, told), "", path)
-        settings = Settings(request, options, sweep.wanted())
-        _check(settings)
-        directory = new_run_directory(environment.runs, run_directory)
+        return _certify(sweep.over(load_settings(resume)), resume.resolve(), json)
+    path = find_sink(str(sink))
+    request = request_of(str(path), claim, watch, environment, workload, job)
+    check_environment(environment.options())
+    settings = Settings(request, with_brokers(environment.options(), "", path), sweep.wanted())
+    _check(settings)
+    if run_directory is not None:
+        check_unused(run_directory)
+    settings = replace(settings, environment=with_release(settings.environment, path, told))
+    with new_run_directory(environment.runs, run_directory, no_evidence=(SETTINGS, INPUTS)) as directory:
         save_settings(settings, directory)
-    return _certify(settings, directory, json)
+        return _certify(settings, directory, json)
 
 
 def _refuse_others(claim: Claim, watch: bool, run_directory: Path | None, *groups: Any) -> None:
@@ -165,7 +167,7 @@ def _refuse_others(claim: Claim, watch: bool, run_directory: Path | None, *group
 def _check(settings: Settings) -> None:
     """What can be refused before anything starts. Raises UsageError."""
     request, wanted = settings.request, settings.wanted
-    check_points(wanted.points)
+    check_points(wanted.points, wanted.profile)
     check_sweep(request.trigger)
     if wanted.batch is not None:
         check_batch(wanted.batch, request.workload)

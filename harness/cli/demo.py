@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ..certification.certificate import Certificate, certificate_as_json
 from ..certification.certify import certify
+from ..certification.results import INPUTS
 from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.side_by_side import side_by_side
@@ -66,9 +67,11 @@ def demo(
     """
     console = Terminal(stderr=json)
     options = EnvironmentOptions(env=env)
-    directory = new_run_directory(RUNS)
     start = time.monotonic()
-    with opened(options, at_once=parallel) as session:
+    with (
+        new_run_directory(RUNS, no_evidence=(INPUTS,)) as directory,
+        opened(options, at_once=parallel) as session,
+    ):
         sweeps = [_Sweep(session, sink, directory / sink, parallel, console) for sink in SINKS]
         certificates = [sweep.result() for sweep in sweeps]
         if json:

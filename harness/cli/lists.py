@@ -22,6 +22,8 @@ from ..sinks import find_sink, literals, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
+LABELS = {"where": "stopped in"}
+"""How a column is called where its key does not say it."""
 CONSTANTS = ("GUARANTEE", "TECHNIQUE", "SERVICES", "FLAW", "KEY", "HOLDS")
 
 
@@ -47,7 +49,7 @@ def phases(
     if sink is not None:
         names = {phase.name for phase, _ in phases_of(shape(find_sink(sink)))}
         rows = [row for row in rows if row["name"] in names]
-    return _show(rows, json, ("name", "edges", "sinks", "environments", "meaning"))
+    return _show(rows, json, ("name", "edges", "sinks", "where", "selectors", "environments", "meaning"))
 
 
 def jobs(*, json: Json = False) -> int:
@@ -61,7 +63,7 @@ def sinks(
     job: Annotated[str | None, Parameter(help="only those that can hold this job's rows: a name or a path")] = None,
     json: Json = False,
 ) -> int:
-    """The reference sinks: correct ones, and those with a known flaw, which show that the oracle can see.
+    """The reference sinks: correct ones, and those with a known flaw, which show that certify finds what it should.
 
     Examples:
 
@@ -162,7 +164,7 @@ def _show(rows: Sequence[Mapping[str, Any]], json: bool, columns: Sequence[str])
 def _paragraph(row: Mapping[str, Any], columns: Sequence[str], width: int) -> Text:
     """The name with its labelled cells, and indented below it the description."""
     name, *labelled, description = columns
-    cells = [f"{column}: {cell}" for column in labelled if (cell := _cell(row, column))]
+    cells = [f"{LABELS.get(column, column)}: {cell}" for column in labelled if (cell := _cell(row, column))]
     head = _filled("  ".join([_cell(row, name), *cells]), width, first="")
     text = Text(f"{head}\n{_filled(_cell(row, description), width, first=INDENT)}")
     text.stylize("bold", 0, len(_cell(row, name)))

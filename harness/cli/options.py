@@ -43,6 +43,34 @@ Claim = Annotated[
     ClaimName | None, GIVEN, Parameter(help="judge by this guarantee instead of the one that the sink claims")
 ]
 
+Brokers = Annotated[int | None, GIVEN, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")]
+
+Proxy = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative=(),
+        show_default=False,
+        help="NAME=HOST:PORT of a service of your own, which the sink finds as target.proxy[NAME]; may be repeated",
+    ),
+]
+
+Batches = Annotated[
+    int, Parameter(validator=Number(gte=1, lte=NUMBERS["batches"]), help="batches that the input is cut into")
+]
+
+Expect = Annotated[
+    str | None,
+    Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
+]
+
+JobTrigger = Annotated[
+    str | None,
+    Parameter(
+        help="when a batch runs: availableNow, or processingTime, asyncProgress, realTime or continuous with "
+        "=INTERVAL (docs/jobs.md) [the job's own: availableNow]"
+    ),
+]
+
 ENVIRONMENT = Group("Environment")
 INPUT = Group("Workload")
 JOB = Group("Job")
@@ -72,7 +100,7 @@ class StartArguments:
             "[local: local[2,4], docker: standalone]"
         ),
     ] = None
-    brokers: Annotated[int | None, GIVEN, Parameter(help="Kafka brokers, 1 to 3 [local: 1]; docker has 3")] = None
+    brokers: Brokers = None
     image: Annotated[
         str | None,
         Parameter(help="docker: your own Spark image for master, workers and driver (docs/environments.md)"),
@@ -128,14 +156,7 @@ class EnvironmentArguments(StartArguments):
             help="further jars for the driver: one or several, or repeated",
         ),
     ] = ()
-    proxy: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative=(),
-            show_default=False,
-            help="NAME=HOST:PORT of a service of your own, which the sink finds as target.proxy[NAME]; may be repeated",
-        ),
-    ] = ()
+    proxy: Proxy = ()
     attach: Annotated[str | None, Parameter(help="use the environment of this name that 'onceproof up' left")] = None
     runs: Annotated[Path, Parameter(help="directory that holds the run directories")] = RUNS
     deadline: Annotated[
@@ -163,7 +184,7 @@ class EnvironmentArguments(StartArguments):
                     "spark.sql.shuffle.partitions=4"
                 )
         parts = (item.partition("=") for item in self.conf)
-        return check_conf(((key.strip(), value) for key, _, value in parts), "--conf")
+        return check_conf(((key.strip(), value) for key, _, value in parts))
 
     def own_services(self) -> dict[str, str]:
         """The ``--proxy`` options: HOST:PORT by name. Raises UsageError for one that names no service, or where nothing
@@ -177,7 +198,7 @@ class EnvironmentArguments(StartArguments):
         for item in self.jars:
             if not item.replace(",", ""):
                 raise UsageError(f"--jars {item!r} names no jar: leave it out, or give the path of a jar file")
-        return check_jars((jar for item in self.jars for jar in item.split(",") if jar), "--jars")
+        return check_jars(jar for item in self.jars for jar in item.split(",") if jar)
 
 
 @Parameter(name="*", group=INPUT)
@@ -189,9 +210,7 @@ class WorkloadOptions:
     partitions: Annotated[
         int, Parameter(validator=Number(gte=1, lte=NUMBERS["partitions"]), help="partitions of the source topic")
     ] = 3
-    batches: Annotated[
-        int, Parameter(validator=Number(gte=1, lte=NUMBERS["batches"]), help="batches that the input is cut into")
-    ] = 5
+    batches: Batches = 5
     rows: Annotated[
         int,
         Parameter(
@@ -218,17 +237,8 @@ class JobOptions:
         str | None,
         Parameter(help="a reference job's name, or the file of one that takes the same arguments [passthrough]"),
     ] = None
-    expect: Annotated[
-        str | None,
-        Parameter(help="what must come out of the job: a SELECT over the table input [the .sql file next to the job]"),
-    ] = None
-    trigger: Annotated[
-        str | None,
-        Parameter(
-            help="when a batch runs: availableNow, or processingTime, asyncProgress, realTime or continuous with "
-            "=INTERVAL (docs/jobs.md) [the job's own: availableNow]"
-        ),
-    ] = None
+    expect: Expect = None
+    trigger: JobTrigger = None
     state_store: Annotated[
         StateStoreName | None,
         GIVEN,

@@ -18,14 +18,13 @@ from ..console.printing import say
 from ..console.trial import print_trial
 from ..environment_options import check_environment
 from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
-from ..jobs import check_fit, check_job, find_job
 from ..releases import with_release
-from ..request import Request, as_set, resolve_plan, with_brokers
+from ..request import Request, check_request, with_brokers
+from ..run_directories import check_unused
 from ..session import Session
 from ..sinks import find_sink
 from ..trial.record import trial_as_json, write_trial
 from ..trial.spec import TrialResult
-from ..triggers import check_execution
 from .options import Claim, EnvironmentArguments, JobOptions, Json, Watch, WorkloadOptions, request_of
 from .sessions import opened, told
 
@@ -75,22 +74,11 @@ def run(
     )
     path = find_sink(sink)
     check_environment(environment.options())
-    options = with_brokers(with_release(environment.options(), path, told), request.plan, path)
-    its = find_job(request.job, request.expect)
-    _, resolved = resolve_plan(
-        request.plan,
-        its,
-        path,
-        options,
-        trigger=request.trigger,
-        own_services=request.own_services,
-        batches=request.workload.batches,
-    )
-    asked = as_set(request, resolved.plan)
-    check_execution(request.trigger, resolved.shape, asked.workload.partitions, resolved.master)
-    check_job(its, asked.workload)
-    check_fit(its, path)
-    with opened(options) as session:
+    options = with_brokers(environment.options(), request.plan, path)
+    check_request(request, options)
+    if run_directory is not None:
+        check_unused(run_directory)
+    with opened(with_release(options, path, told)) as session:
         result = looked_into(session, request, session.trial(request))
         if json:
             say(json_module.dumps(trial_as_json(result), indent=2, ensure_ascii=False))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
 from typing import IO
 
 from rich.console import Console
+
+
+class OutputError(OSError):
+    """A stream cannot be written to: its name, and why."""
 
 
 class Terminal(Console):
@@ -17,14 +25,36 @@ class Terminal(Console):
         self.quiet = True
         _nobody_reads(self.file)
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Where all that is printed leaves its buffer. Raises OutputError."""
+        with _named(self.file):
+            super().__exit__(kind, error, trace)
+
 
 def say(text: str, stream: IO[str] | None = None) -> None:
-    """Print a line on stdout, or on ``stream``."""
+    """Print a line on stdout, or on ``stream``. Raises OutputError."""
     stream = stream or sys.stdout
     try:
-        print(text, file=stream, flush=True)
+        with _named(stream):
+            print(text, file=stream, flush=True)
     except BrokenPipeError:
         _nobody_reads(stream)
+
+
+@contextmanager
+def _named(stream: IO[str]) -> Iterator[None]:
+    """An error of a stream, but for a pipe that closes, is told with its name; all that follows goes nowhere."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        with suppress(io.UnsupportedOperation):
+            _nobody_reads(stream)
+        name = str(getattr(stream, "name", "the output")).strip("<>")
+        raise OutputError(f"{name} cannot be written: {error.strerror or error}") from error
 
 
 def _nobody_reads(stream: IO[str]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from ..java import DROPPED
 from ..runtime.guardian import Child, Guardian, User
 from ..runtime.leftovers import check_space, disk_errors
 from ..runtime.ports import Port, reserve
@@ -18,8 +19,6 @@ from .base import Unavailable
 
 T = TypeVar("T")
 
-DROPPED = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
-"""Variables of the caller that would change every JVM that is started."""
 TAIL_LINES = 12
 
 

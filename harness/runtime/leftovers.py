@@ -58,6 +58,17 @@ def check_space(path: Path) -> None:
         )
 
 
+def check_temporary() -> None:
+    """Raises Unavailable for a temporary directory of which Kafka's log.dirs and SPARK_LOCAL_DIRS would make several:
+    both are lists, and neither knows an escape."""
+    directory = tempfile.gettempdir()
+    if "," in directory:
+        raise Unavailable(
+            f"the temporary directory {directory} has a comma in its path, at which Kafka and Spark would divide it",
+            "set TMPDIR to a directory without one",
+        )
+
+
 @contextmanager
 def disk_errors() -> Iterator[None]:
     """A full disk is the environment's failure, in one line."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ..java import start_error
+
 TAIL = 400_000
 """Characters read from the end of a log."""
 
@@ -23,12 +25,26 @@ MARKS = re.compile(r"^\s|^[~^]+$|^$")
 """Lines of a traceback before its end: frames, code and marks, which PySpark's error texts shift to the left."""
 
 
+GATEWAY_EXITED = "[JAVA_GATEWAY_EXITED]"
+"""In PySpark's exception where the driver's JVM has ended before it was ready (pyspark/java_gateway.py)."""
+
+NO_JVM = "the driver's JVM does not start"
+"""Begins what is said of such a driver, where its JVM says why."""
+
+
 def error_in(log: Path, sink: Path) -> str | None:
-    """The last exception that passed through the sink's file, else the last one at all; None if there is none."""
+    """The last exception that passed through the sink's file, else the last one at all; None if there is none. Of a
+    JVM that does not start it is what that one says."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
     except OSError:
         return None
+    found = _exception_in(text, sink)
+    why = start_error(text) if found and GATEWAY_EXITED in found else None
+    return f"{NO_JVM}: {why}" if why else found
+
+
+def _exception_in(text: str, sink: Path) -> str | None:
     lines = OF_PY4J.sub("", text).splitlines()
     inside = [number for number, line in enumerate(lines) if f'File "{sink}"' in line]
     if inside:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from ...assertions import (
     JOURNAL,
     Evidence,
+    ExpectationError,
     FaultRecord,
     Reading,
     Settlement,
@@ -38,6 +39,7 @@ from ..sink_process import SinkProcess
 from . import checkpoint
 from .act import Acted, act
 from .arrange import Resources, arrange
+from .driver_log import NO_JVM
 from .fault_records import fault_records
 from .journal import Journal
 from .processed import Batches, Processed
@@ -79,6 +81,8 @@ def run_trial(
     except (SourceError, ObservationError) as error:
         parts = "".join(f"{failure.part} {failure.detail}: " for failure in environment.failures(start))
         raise Unavailable(f"{parts}{one_line(error)}; see {directory / 'logs'}") from error
+    except ExpectationError as error:
+        raise UsageError(f"{spec.job.expectation_path}: {error}") from error
 
 
 def _run(
@@ -310,12 +314,14 @@ def _raise_own_error(
     spec: TrialSpec, acted: Acted, failures: Sequence[str], target: Mapping[str, Any], directory: Path
 ) -> None:
     """A job that never gets past a batch before any fault fired fails by itself, or by a failed part of the
-    environment: that is no verdict."""
+    environment: that is no verdict. A driver whose JVM does not start has not come to the sink yet."""
     outcome = acted.outcome
     if outcome.finished or acted.fired:
         return
     if failures:
         raise Unavailable(f"{'; '.join(failures)}; see {directory / 'logs'}")
+    if outcome.error and outcome.error.startswith(NO_JVM):
+        raise UsageError(f"{outcome.error}: look at the properties of Spark (--conf, CONF); see {directory / 'logs'}")
     where = "before its first batch" if outcome.batch is None else f"in batch {outcome.batch}"
     what = (
         f"hangs {where}: {outcome.error} (--deadline)" if outcome.hung else f"fails {where} by itself: {outcome.error}"

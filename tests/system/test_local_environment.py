@@ -125,7 +125,7 @@ def workers(directory: Path, count: int) -> list[int]:
 
 @pytest.mark.parametrize("master", ["local", "local[0]", "local[*]", "yarn", "", "local[2,]"])
 def test_a_master_that_is_not_known_is_refused_in_one_line(master: str) -> None:
-    with pytest.raises(ValueError, match=r"^--master .* is unknown: use local\[n\].*standalone$"):
+    with pytest.raises(ValueError, match=r"^master .* is unknown: use local\[n\].*standalone$"):
         LocalOptions(master=master)
 
 

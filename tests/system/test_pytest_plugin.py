@@ -68,11 +68,21 @@ def test_a_wrong_marker_is_an_error_of_the_collection(onceproof: Command, tmp_pa
 
 
 @pytest.mark.parametrize("there", ["kafka_append", "mine.py", "mine.sql"])
-def test_a_file_that_is_not_there_fails_its_test_in_one_line(onceproof: Command, tmp_path: Path, there: str) -> None:
-    ended = ran(onceproof, tmp_path, TESTS.replace(f'"{there}"', '"no_such.py"'), "-k", "sink.commit")
+def test_a_file_that_is_not_there_is_an_error_of_its_tests_set_up(
+    onceproof: Command, tmp_path: Path, there: str
+) -> None:
+    ended = ran(onceproof, tmp_path, TESTS.replace(f'"{there}"', '"no_such.py"'), "-k", "sink.commit", "-W", "error")
     assert ended.code == 1
+    assert "ERROR at setup of test_is_exactly_once" in ended.out
     assert "no_such.py does not exist" in ended.out
     assert "pytest_plugin.py" not in ended.out
+    assert "During handling of the above exception" not in ended.out
+
+
+def test_a_suite_may_make_each_warning_an_error(onceproof: Command, tmp_path: Path) -> None:
+    ended = ran(onceproof, tmp_path, TESTS, "--collect-only", "-W", "error")
+    assert ended.code == 0, ended
+    assert "2 tests collected" in ended.out
 
 
 @pytest.mark.long

@@ -142,5 +142,22 @@ def config(tmp_path: Path) -> Callable[..., Any]:
 def test_the_pytest_plugin_takes_an_environment_as_it_is(config: Callable[..., Any]) -> None:
     assert pytest_plugin._environment(config(attach="box")).env == "docker"
     assert pytest_plugin._environment(config()).env == "local"
-    with pytest.raises(pytest.fail.Exception, match=r"--env local does not fit --attach box"):
+    with pytest.raises(
+        pytest.fail.Exception, match=r"^onceproof: --onceproof-env local does not fit --onceproof-attach box"
+    ):
         pytest_plugin._environment(config(attach="box", env="local"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("env", "k8s", "--onceproof-env 'k8s' is unknown: it is one of local, docker"),
+        ("master", "yarn", "--onceproof-master 'yarn' is unknown: use local[n]"),
+        ("attach", "nope", "no environment called nope is up (up: dev, box)"),
+    ],
+)
+def test_the_pytest_plugin_names_its_own_options(config: Callable[..., Any], name: str, value: str, said: str) -> None:
+    with pytest.raises(pytest.fail.Exception) as caught:
+        pytest_plugin._environment(config(**{name: value}))
+    assert str(caught.value).startswith(f"onceproof: {said}")
+    assert caught.value.__context__ is None, "pytest would show it, too"

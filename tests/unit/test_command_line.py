@@ -8,7 +8,8 @@ import json as json_module
 from pathlib import Path
 
 import pytest
-from onceproof.harness.cli import certify, environment, execute, lists, main, run, sessions
+from onceproof.harness import request
+from onceproof.harness.cli import bench, certify, environment, execute, lists, main, run, sessions
 from onceproof.harness.console.printing import say
 from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
 
@@ -58,6 +59,12 @@ WRONG = [
     (("doctor", "--env", "podman"), '"podman" for --env'),
     (("plan", "check", "at(3s) -> kill(driver)", "--env", "podman"), '"podman" for --env'),
     (("certify", "kafka_append", "--profile", "deep"), '"deep" for --profile. Choose from: "demo", "quick"'),
+    (
+        ("certify", "kafka_append", "--profile", "quick", "--points", "lines"),
+        "--points 'lines' with --profile quick has no point, since that sweeps steps of the commit protocol only: take "
+        "--profile standard, or leave it out of --points",
+    ),
+    (("certify", "kafka_append", "--profile", "demo", "--points", "phases,effects"), "'effects' with --profile demo"),
     (("certify", "kafka_append", "--pack", "0"), '"0" for --pack. Must be >= 1'),
     (("certify", "kafka_append", "--parallel", "0"), '"0" for --parallel. Must be >= 1'),
     (("certify", "kafka_append", "--resume", "."), "certify takes either a sink or --resume DIRECTORY"),
@@ -83,6 +90,22 @@ WRONG = [
     (("plan", "check", "--file", "/dev/null"), "plan file /dev/null is empty: write a fault into it"),
     (("plan", "check", "at(1s) -> kill(driver)", "--master", "yarn"), "--master 'yarn' is unknown: use local[n]"),
     (("plan", "check", "at(1s) -> kill(driver)", "--job", "nope"), "--job nope does not exist: give the path of a"),
+    (("plan", "check", "at(1s) -> kill(driver)", "--brokers", "9"), "--brokers 9 is not possible: use 1 to 3"),
+    (("plan", "check", "at(1s) -> kill(driver)", "--trigger", "hourly"), "--trigger 'hourly' is not a trigger"),
+    (("plan", "check", "at(1s) -> kill(driver)", "--batches", "0"), '"0" for --batches. Must be >= 1'),
+    (("plan", "check", "at(1s) -> kill(driver)", "--proxy", "api"), "--proxy 'api' names no service"),
+    (("plan", "check", "sink.write:after[batch=99] -> kill(driver)"), "batch 99 is beyond the input"),
+    (("plan", "check", "sink.write:after[batch=9] -> fail", "--batches", "8"), "it has batches 0 to 7 (--batches)"),
+    (
+        ("plan", "check", "set batches = 2; sink.write:after[batch=3] -> fail", "--sink", "kafka_append"),
+        "batch 3 is beyond the input: it has batches 0 to 1 (--batches)",
+    ),
+    (("plan", "check", "sink.write:after -> restart(driver)"), "needs a kill(driver) before it in its fault"),
+    (("plan", "check", "sink.write:after -> remove(commits)"), "put kill(driver) behind it in its fault"),
+    (("plan", "check", "sink.write:after -> kill(driver, which=all)"), "which of kill is for broker only"),
+    (("plan", "check", "at(3s) -> kill(self)"), "kill(self) needs a point"),
+    (("plan", "check", "sink.write:after -> drop"), "sink.write stops the driver JVM, where drop cannot act"),
+    (("plan", "check", "sink.write:after -> fail", "--trigger", "continuous=1 second"), "has no sink.write"),
     (
         ("plan", "check", "set batches = 1000; set rows = 1000"),
         "9612000 records: give fewer, for at most 1000000",
@@ -102,6 +125,8 @@ WRONG = [
     (("run", "kafka_apend"), "no sink is called 'kafka_apend': did you mean kafka_append, "),
     (("run", "no_such"), "no sink is called 'no_such': give the path of a sink file (my_sink.py); 'onceproof sinks' "),
     (("foo",), "See onceproof --help"),
+    (("jobs", "x"), "'x' is one argument too many: leave it out. See onceproof jobs --help"),
+    (("run", "a", "b", "c d"), "'b' and 'c d' are too many: leave them out. See onceproof run --help"),
     (("bench", "recovery", "--keys", "x"), "See onceproof bench recovery --help"),
     (("plan", "chek"), "See onceproof plan --help"),
     (("certify", "kafka_append", "--run-directory", __file__), "test_command_line.py is a file: name a new one with"),
@@ -278,6 +303,68 @@ def test_a_plan_for_several_brokers_is_checked_with_so_many(capsys: pytest.Captu
     assert capsys.readouterr().out.strip() == plan
 
 
+@pytest.mark.parametrize(
+    ("plan", "options"),
+    [
+        ("sink.write:after[batch=7] -> kill(driver)", ("--batches", "8")),
+        ("sink.write:after -> kill(broker, which=broker2)", ("--sink", "kafka_append", "--brokers", "2")),
+        ("sink.write:after -> kill(broker, which=broker3)", ()),
+        ("batch.commit:before -> kill(driver)", ("--sink", "kafka_append", "--trigger", "asyncProgress=1 second")),
+        ("request:before[service=api, kind=PUT] -> drop", ("--sink", "asks.py", "--proxy", "api=127.0.0.1:1")),
+        ("request:before[kind=PUT] -> drop; request:before[kind=COMMIT] -> drop", ()),
+        ("request:before[kind=EndTxn] -> answer(NOT_COORDINATOR); lookup:before -> drop", ()),
+        ("line[mine.py:42] -> fail; state.commit:after -> kill(driver)", ()),
+    ],
+)
+def test_a_plan_that_some_trial_can_have_is_good(
+    plan: str,
+    options: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("asks.py").write_text('def write_batch(df, batch_id, target):\n    ask(target.proxy["api"])\n')
+    assert execute(["plan", "check", plan, *options]) == HELD, capfd.readouterr().err
+
+
+NEEDS_ANOTHER_SPARK = "iceberg_streaming"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "--fault", "sink.comit:after -> kill(driver)"), "sink.commit"),
+        (("run", "--run-directory", "used"), "run directory used is not empty"),
+        (("run", "--rows", "100000", "--batches", "1000"), "give fewer"),
+        (("certify", "--points", "nope"), "--points 'nope' is unknown"),
+        (("certify", "--run-directory", "used"), "run directory used is not empty"),
+    ],
+)
+def test_what_is_refused_is_refused_before_an_interpreter_is_made(
+    words: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("used").mkdir()
+    Path("used/journal.jsonl").touch()
+    for module in (run, certify):
+        monkeypatch.setattr(module, "with_release", lambda *arguments: pytest.fail("an interpreter was made"))
+    assert execute([words[0], NEEDS_ANOTHER_SPARK, *words[1:]]) == USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_a_bench_refuses_a_sink_before_the_first_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "opened", lambda options: pytest.fail("a session was opened"))
+    assert execute(["bench", "guarantees", "kafka_append", NEEDS_ANOTHER_SPARK]) == USAGE
+    assert "would run it: leave it out, since benches run with" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("sink", [("no_such.py",), ("--sink", "no_such.py")])
 @pytest.mark.parametrize("command", ["run", "certify"])
 def test_a_sink_is_named_with_and_without_its_option(
@@ -290,7 +377,7 @@ def test_a_sink_is_named_with_and_without_its_option(
 def test_a_bad_plan_is_found_before_the_workload_is_computed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run, "check_job", lambda job, workload: pytest.fail("the workload was computed"))
+    monkeypatch.setattr(request, "check_job", lambda job, workload: pytest.fail("the workload was computed"))
     assert execute(["run", "--sink", "kafka_append", "--fault", "sink.comit:after -> kill(driver)"]) == USAGE
     assert "sink.commit" in capsys.readouterr().err
 

@@ -92,6 +92,21 @@ def test_a_sweep_goes_on_with_as_many_trials_side_by_side_as_are_asked_for_now(
     ]
 
 
+def test_a_sweep_that_is_refused_leaves_no_directory(
+    tmp_path: Path, on_paper: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sweep(session: Session, request: Request, directory: Path, *more: object, **others: object) -> Certificate:
+        (directory / "inputs.json").touch()
+        (directory / "000-reference" / "logs").mkdir(parents=True)
+        raise Unavailable("no Java")
+
+    on_paper.setattr(certify, "run_sweep", sweep)
+    for options in ((), ("--run-directory", "out")):
+        assert execute([*COMMANDS[1], *options]) == UNAVAILABLE
+        assert "no Java" in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_an_error_of_the_end_does_not_hide_why_there_is_no_verdict(
     on_paper: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,16 +6,20 @@ import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onceproof.harness import doctor
 from onceproof.harness.artifacts import Artifacts
+from onceproof.harness.artifacts.archives import training_broker
 from onceproof.harness.cli import environment, execute
 from onceproof.harness.doctor import Check, missing
 from onceproof.harness.environments.docker import engine
 from onceproof.harness.environments.docker.diagnosis import diagnose_docker
+from onceproof.harness.environments.local import LocalOptions, open_local
 from onceproof.harness.errors import HELD, UNAVAILABLE, Unavailable
 from onceproof.harness.java import FIX, Java, find_java
+from onceproof.harness.runtime.guardian import Guardian
 from onceproof.harness.setup_steps import SetUp
 from onceproof.harness.spark import SparkInstall, spark_of
 
@@ -114,15 +118,51 @@ def test_a_java_home_and_a_tmpdir_that_are_not_taken_are_named(
         monkeypatch.setenv(name, "/nowhere")
     found = doctor.passed_over(java)
     assert [(check.name, check.detail, check.needed) for check in found] == [
-        ("JAVA_HOME", "/nowhere has no bin/java: /opt/jdk is taken", False),
-        ("TMPDIR", f"/nowhere is no directory: {tmp_path} is taken", False),
+        ("JAVA_HOME", "/nowhere has no bin/java: /opt/jdk is used instead", False),
+        ("TMPDIR", f"/nowhere is no directory: {tmp_path} is used instead", False),
     ]
     assert doctor.passed_over(Unavailable("no Java was found", FIX)) == found[1:]
     assert execute(["setup"]) == HELD
     assert capsys.readouterr().out.splitlines() == [
-        "warning: JAVA_HOME: /nowhere has no bin/java: /opt/jdk is taken: set JAVA_HOME to another one, or unset it",
-        f"warning: TMPDIR: /nowhere is no directory: {tmp_path} is taken: set TMPDIR to another one, or unset it",
+        f"warning: {name}: {detail}: set {name} to another one, or unset it"
+        for name, detail, _ in [(check.name, check.detail, check.needed) for check in found]
     ]
+
+
+def test_the_disks_of_runs_and_of_the_state_of_trials_are_looked_at_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    free = {Path("/state"): 200 << 20, tmp_path / ".onceproof" / "runs": 50 << 20}
+    monkeypatch.setattr(doctor, "free_bytes", lambda place: free.get(place, 1 << 40))
+    monkeypatch.setattr("tempfile.tempdir", "/state")
+    found = [check for check in doctor.diagnose() if check.name.startswith("disk for") and not check.ok]
+    assert [(check.name, check.detail, check.fix) for check in found] == [
+        ("disk for state", "0.2 GiB free at /state", "make room for 1024 MiB, or choose another disk with TMPDIR"),
+        (
+            "disk for runs",
+            f"0.0 GiB free at {tmp_path}/.onceproof/runs",
+            "make room for 100 MiB, or choose another disk with --runs",
+        ),
+    ]
+
+
+def test_a_temporary_directory_that_kafka_would_take_for_two_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert doctor._temporary() == []
+    monkeypatch.setattr("tempfile.tempdir", f"{tmp_path}/a,b")
+    (found,) = doctor._temporary()
+    problem = (
+        f"the temporary directory {tmp_path}/a,b has a comma in its path, at which Kafka and Spark would divide it"
+    )
+    assert (found.needed, found.detail, found.fix) == (True, problem, "set TMPDIR to a directory without one")
+    monkeypatch.setattr(Guardian, "start", lambda mark: pytest.fail("a process was started"))
+    nothing: Any = None
+    with pytest.raises(Unavailable, match="has a comma in its path"):
+        open_local(LocalOptions())
+    with pytest.raises(Unavailable, match="has a comma in its path"), training_broker(nothing, nothing):
+        pass
 
 
 def test_an_error_with_a_fix_crosses_to_another_process_as_it_is() -> None:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from onceproof.harness.trial.driver_log import error_in
+import pytest
+from onceproof.harness.errors import UsageError
+from onceproof.harness.trial.act import Acted
+from onceproof.harness.trial.driver_log import NO_JVM, error_in
+from onceproof.harness.trial.supervisor import JobOutcome
+from onceproof.harness.trial.trial import _raise_own_error
 
 SINK = Path("/home/user/my_sink.py")
 
@@ -55,6 +62,36 @@ def test_of_an_error_in_the_jvm_that_python_met_the_jvms_own_exception_counts(tm
     assert error_in(written(tmp_path, text), SINK) == java
     inside = f'Traceback (most recent call last):\n  File "{SINK}", line 3, in write_batch\n    df.collect()\n{text}'
     assert error_in(written(tmp_path, inside), SINK) == java
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [
+        (
+            "Error occurred during initialization of VM\nToo small maximum heap\n",
+            "Error occurred during initialization of VM: Too small maximum heap",
+        ),
+        (
+            "Unrecognized VM option 'NoSuch'\nError: Could not create the Java Virtual Machine.\n"
+            "Error: A fatal exception has occurred. Program will exit.\n",
+            "Unrecognized VM option 'NoSuch'",
+        ),
+    ],
+)
+def test_of_a_jvm_that_does_not_start_its_own_words_count(tmp_path: Path, printed: str, why: str) -> None:
+    python = "pyspark.errors.exceptions.base.PySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java gateway process exited.\n"
+    assert error_in(written(tmp_path, printed + python), SINK) == f"{NO_JVM}: {why}"
+    later = "java.io.IOException: of a driver that has started\n"
+    assert error_in(written(tmp_path, printed + later), SINK) == later.strip()
+
+
+def test_a_driver_whose_jvm_does_not_start_is_not_blamed_on_the_sink(tmp_path: Path) -> None:
+    spec: Any = SimpleNamespace(sink=SimpleNamespace(path=SINK))
+    why = f"{NO_JVM}: Error occurred during initialization of VM: Too small maximum heap"
+    acted = Acted(JobOutcome(finished=False, error=why), fired=False, broken=[])
+    with pytest.raises(UsageError) as caught:
+        _raise_own_error(spec, acted, [], {}, tmp_path)
+    assert str(caught.value) == f"{why}: look at the properties of Spark (--conf, CONF); see {tmp_path}/logs"
 
 
 def test_without_the_sink_the_last_exception_counts(tmp_path: Path) -> None:

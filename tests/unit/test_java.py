@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from onceproof.harness.environments.base import Unavailable
 from onceproof.harness.environments.driver_start import parse_settings
 from onceproof.harness.errors import UsageError
 from onceproof.harness.java import Java, find_java, inspect, java_home_refused
+from onceproof.harness.runtime import processes
 from onceproof.harness.spark import SparkInstall, spark_of
 from onceproof.harness.spark_conf import add_java_options, defaults_text, lean_properties, write_conf_dir
 
@@ -74,6 +76,44 @@ def test_what_does_not_fit_is_passed_over_and_named(tmp_path: Path) -> None:
     assert find_java(environ, [tmp_path / "system"]).version == 17
 
 
+def test_a_runtime_is_asked_without_the_variables_that_no_jvm_of_a_trial_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    java = find_java()
+    for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
+        monkeypatch.setenv(name, "-javaagent:/nowhere.jar")
+    assert inspect(java.executable) == java
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("printf 'Unrecognized option: -X\\nError: Could not create the Java Virtual Machine.\\n' >&2; exit 1",
+         "does not run: it failed with exit code 1 (Unrecognized option: -X)"),
+        ("echo one; echo two; exit 3", "does not run: it failed with exit code 3 (two)"),
+        ("exit 3", "does not run: it failed with exit code 3 (it printed nothing)"),
+        ("echo hello", "tells no version of Java (hello)"),
+    ],
+)  # fmt: skip
+def test_a_runtime_that_tells_no_version_is_quoted(tmp_path: Path, script: str, why: str) -> None:
+    executable = runtime(tmp_path, "17")
+    executable.write_text(f"#!/bin/sh\n{script}\n")
+    with pytest.raises(Unavailable) as caught:
+        inspect(executable)
+    assert str(caught.value) == f"{executable} {why}"
+
+
+def test_a_runtime_that_gives_no_answer_is_ended_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onceproof.harness.java.ANSWER_SECONDS", 0.3)
+    executable = runtime(tmp_path, "17")
+    executable.write_text(f"#!/bin/sh\nsleep 30 &\necho $! > {tmp_path}/child\nwait\n")
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match=r"does not run: it gave no answer within 0\.3 s$"):
+        inspect(executable)
+    assert time.monotonic() - began < 20
+    assert (row := processes.look(int((tmp_path / "child").read_text()))) is None or not row.alive
+
+
 def test_why_the_java_of_java_home_is_not_taken_is_known(tmp_path: Path) -> None:
     runtime(tmp_path / "taken", "17")
     old, newer = runtime(tmp_path / "old", "11"), runtime(tmp_path / "newer", "25")
@@ -106,6 +146,17 @@ def test_the_interpreters_pyspark_is_found_without_importing_it() -> None:
     spark = spark_of(sys.executable)
     assert (spark.home / "bin" / "spark-submit").exists()
     assert spark.version.count(".") == 2
+
+
+@pytest.mark.parametrize("own", ["pyspark.py", "pyspark/__init__.py", "json.py"])
+def test_no_file_of_the_current_directory_is_taken_for_pyspark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str
+) -> None:
+    (tmp_path / own).parent.mkdir(exist_ok=True)
+    (tmp_path / own).write_text("raise RuntimeError('this is my own')")
+    there = spark_of(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    assert spark_of(sys.executable) == there
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from onceproof.assertions import Expectation, Guarantee, Workload
+from onceproof.assertions import Expectation, ExpectationError, Guarantee, Workload
 from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
 from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
 from onceproof.harness.sink_declarations import columns, conf, flag, jars, order, settle
 from onceproof.harness.sink_host import failure, misfit
 from onceproof.harness.sinks import Sink, find_sink, jars_next_to
+from onceproof.harness.trial import trial
 
 SMALL = Workload(rows=12, batches=2)
 
@@ -280,3 +283,16 @@ def test_a_byte_order_mark_is_no_part_of_an_expectation(tmp_path: Path) -> None:
     file = tmp_path / "mine.sql"
     file.write_bytes(b"\xef\xbb\xbf-- key: customer\nSELECT id AS customer FROM input")
     assert find_job(expect=str(file)).key == ("customer",)
+
+
+def test_an_expectation_that_gives_no_truth_of_a_trials_own_input_is_named_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise ExpectationError("the expectation takes longer than 300 s")
+
+    monkeypatch.setattr(trial, "_run", fail)
+    spec, nothing = SimpleNamespace(job=find_job()), SimpleNamespace()
+    run_trial: Any = trial.run_trial
+    with pytest.raises(UsageError, match=r"/passthrough\.sql: the expectation takes longer than 300 s$"):
+        run_trial(spec, nothing, nothing, tmp_path, nothing)

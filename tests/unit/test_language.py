@@ -283,7 +283,19 @@ ERRORS = [
     ("every(3s, time=2) -> kill(driver)", 11, "time", "every has no argument time: write every(5s, times=3)"),
     ("every(3s, times=0) -> kill(driver)", 17, "0", "times takes a whole number of at least 1, not 0"),
     ("every(3s, times=101) -> kill(driver)", 17, "101", "a plan has 100 moments of a series at most"),
-    ("every(3s) -> kill(driver)", 9, ")", "expected a comma, but found )"),
+    ("every(3s) -> kill(driver)", 9, ")", "expected a comma and times=N, as in every(5s, times=3), but found )"),
+    (
+        "every(3s times=2) -> fail",
+        10,
+        "times",
+        "expected a comma and times=N, as in every(5s, times=3), but found times",
+    ),
+    (
+        f"sink.write:after[batch={9**21}] -> fail",
+        24,
+        None,
+        "a whole number of at least 0 and at most 999999999999999999",
+    ),
     ("sink.write:after -> kill(driver) & x", 34, "&", "unexpected '&'"),
 ]
 

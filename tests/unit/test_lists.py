@@ -70,6 +70,12 @@ def test_a_terminal_of_80_columns_is_wide_enough_and_no_word_is_cut(
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [item["name"] for item in items]
 
 
+@pytest.mark.usefixtures("narrow")
+def test_a_phase_shows_which_process_is_stopped_and_by_what_it_is_selected(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(" ".join(ESCAPES.sub("", line) for line in printed(capsys, "phases")).split())
+    assert "txn.prepare edges: after sinks: sinks with Kafka transactions stopped in: broker selectors: transac" in text
+
+
 def test_each_technique_has_a_correct_sink_and_a_broken_one(capsys: pytest.CaptureFixture[str]) -> None:
     items = json.loads("".join(printed(capsys, "sinks", "--json")))
     broken = {item["technique"] for item in items if item["flaw"]}

@@ -13,7 +13,7 @@ import pytest
 from onceproof.assertions import save
 from onceproof.harness.cli import execute
 from onceproof.harness.console.printing import Terminal, say
-from onceproof.harness.errors import BROKE, HELD
+from onceproof.harness.errors import BROKE, HELD, UNAVAILABLE, USAGE
 from paper_trial import everything_and, evidence, fault, ground_truth, ids_of, killed_in_batch_1
 
 
@@ -46,6 +46,25 @@ def test_the_exit_code_is_the_verdicts_though_nobody_reads_it(stored: tuple[Path
 def test_what_is_only_to_be_read_is_no_failure_if_nobody_does(words: tuple[str, ...]) -> None:
     with nobody_reads():
         assert execute(words) == HELD
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+@pytest.mark.parametrize("words", [("sinks",), ("--help",), ("jobs", "--json")], ids=" ".join)
+def test_a_stream_that_cannot_be_written_is_named(
+    words: tuple[str, ...], terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1" if terminal else "")
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert execute(words) == UNAVAILABLE
+    said = "/dev/full cannot be written: No space left on device: send it elsewhere, or free some space, and run again"
+    assert capsys.readouterr().err == f"onceproof: {said}\n"
+
+
+def test_an_exit_code_stands_though_the_reason_cannot_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        assert execute(["no_such_command"]) == USAGE
 
 
 def test_who_prints_goes_on_and_the_rest_goes_nowhere() -> None:

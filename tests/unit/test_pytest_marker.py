@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import socket
+import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +14,11 @@ from typing import Any
 import pytest
 from onceproof.assertions import Guarantee, Workload
 from onceproof.harness import pytest_plugin
+from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.pytest_marker import request_of
 from onceproof.harness.pytest_plugin import FIXTURE, pytest_generate_tests
 from onceproof.harness.request import Request
+from onceproof.harness.session import Session
 
 KILL = "sink.write:after[batch=1] -> kill(driver)"
 
@@ -70,7 +74,7 @@ WRONG = [
     ({"conf": "spark.a=1"}, "conf is 'spark.a=1': give a mapping, such as"),
     ({"conf": {"sql.shuffle.partitions": "4"}}, "conf 'sql.shuffle.partitions' is no property of Spark, which begins"),
     ({"conf": {"spark.a": 4}}, "conf has 'spark.a': 4, and both are texts"),
-    ({"conf": {"spark.master": "local"}}, "conf spark.master is --master's"),
+    ({"conf": {"spark.master": "local"}}, "conf spark.master is --onceproof-master's: choose the master there"),
     ({"jars": "none.jar"}, "jars none.jar does not exist: give the path of a jar file"),
     ({"jars": ["no.jar"]}, "no.jar is no jar, which is a zip file"),
     ({"jars": [""]}, "jars is ['']: give a list of paths"),
@@ -78,8 +82,8 @@ WRONG = [
     ({"jars": ["org.a:b:1.0"]}, "or name these coordinates among the sink's JARS"),
     ({"proxy": "api=127.0.0.1:1"}, "proxy is 'api=127.0.0.1:1': give a mapping, such as"),
     ({"proxy": {"api": 8080}}, "proxy has 'api': 8080, and both are texts"),
-    ({"proxy": {"api": "8080"}}, "'8080' is no address"),
-    ({"trigger": "hourly"}, "'hourly' is not a trigger"),
+    ({"proxy": {"api": "8080"}}, ": proxy api=8080: '8080' is no address"),
+    ({"trigger": "hourly"}, ": trigger 'hourly' is not a trigger"),
     ({"trigger": 5}, "trigger is 5: give a text"),
 ]
 
@@ -143,13 +147,75 @@ def test_what_a_marker_asks_for_is_what_the_session_is_asked_for(test_file: Path
     assert request_of({"sink": "kafka_append"}, test_file) == Request("kafka_append")
 
 
-def failure(test: Path, session: Any, **given: Any) -> str:
+def failure(test: Path, session: Any, plan: str = KILL, **given: Any) -> str:
     """What the fixture fails its test with."""
     node = SimpleNamespace(path=test, get_closest_marker=lambda name: pytest.mark.onceproof(**given).mark)
     fixture: Any = pytest_plugin.onceproof_trial
     with pytest.raises(pytest.fail.Exception) as caught:
-        fixture.__wrapped__(SimpleNamespace(node=node), KILL, session)
+        fixture.__wrapped__(SimpleNamespace(node=node), plan, session)
+    assert caught.value.__context__ is None, "pytest would show it, too"
     return str(caught.value)
+
+
+NO_TRIAL = SimpleNamespace(options=EnvironmentOptions(), trial=lambda request: pytest.fail("a trial was run"))
+"""A session."""
+
+
+@pytest.mark.parametrize(
+    ("plan", "given", "message"),
+    [
+        ("sink.write:after[batch=99] -> kill(driver)", {"batches": 2}, "it has batches 0 to 1 (batches)"),
+        (KILL, {"job": "nope"}, "onceproof: job nope does not exist"),
+        (KILL, {"expect": "nope.sql"}, "onceproof: expect nope.sql does not exist"),
+        ("", {"trigger": "continuous=1 second"}, "trigger 'continuous=1 second' with --onceproof-master local[2,4]"),
+        ("task.run:before -> kill(executor)", {}, "needs --onceproof-master standalone"),
+        ("sink.write:before -> partition(driver, for=2s)", {}, "needs --onceproof-env docker"),
+        ("request:before[service=api] -> drop", {}, "; proxy NAME=HOST:PORT names one of your own"),
+        (f"set brokers = 3; {KILL}", {}, "and there is 1: onceproof up --brokers 3"),
+    ],
+)
+def test_a_trial_that_cannot_be_had_is_refused_by_what_the_suite_has(
+    plan: str, given: dict[str, Any], message: str, test_file: Path
+) -> None:
+    said = failure(test_file, NO_TRIAL, plan, sink="kafka_append", **given)
+    assert message in said
+    assert " --" not in said.replace(" --onceproof-", " ").replace("up --brokers", "")
+
+
+def test_run_directories_that_cannot_be_made_are_below_pytests_root(test_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    options = EnvironmentOptions(runs=tmp_path / "file" / "runs")
+    session = Session(options, other_directory=pytest_plugin.OTHER_DIRECTORY)
+    said = failure(test_file, session, sink="kafka_append")
+    assert said.endswith(
+        "cannot be written (Not a directory): make pytest's root directory writable, or choose another with --rootdir"
+    )
+
+
+@pytest.mark.parametrize(
+    ("warned", "seen"),
+    [
+        (DeprecationWarning("read_text is deprecated. Use files() instead."), False),
+        (DeprecationWarning("open_text is deprecated. Use files() instead."), False),
+        (DeprecationWarning("write_text is deprecated"), True),
+        (UserWarning("read_text is deprecated"), True),
+    ],
+)
+def test_only_what_kafka_python_warns_of_when_it_is_imported_is_kept_from_a_suite(
+    warned: Warning, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = builtins.__import__
+
+    def load(name: str, scope: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
+        if "session" in (wanted or ()):
+            warnings.warn(warned, stacklevel=1)
+        return original(name, scope, local, wanted, level)
+
+    with warnings.catch_warnings(record=True) as caught, monkeypatch.context() as patch:
+        warnings.simplefilter("always")
+        patch.setattr(builtins, "__import__", load)
+        pytest_plugin._import()
+    assert bool(caught) is seen
 
 
 @pytest.fixture
@@ -160,9 +226,8 @@ def closed_port() -> Iterator[int]:
 
 
 def test_a_service_that_does_not_answer_fails_the_test_before_its_trial(test_file: Path, closed_port: int) -> None:
-    session = SimpleNamespace(trial=lambda request: pytest.fail("a trial was run"))
-    said = failure(test_file, session, sink="kafka_append", proxy={"api": f"127.0.0.1:{closed_port}"})
-    assert f"api=127.0.0.1:{closed_port}: nothing answers there" in said
+    said = failure(test_file, NO_TRIAL, sink="kafka_append", proxy={"api": f"127.0.0.1:{closed_port}"})
+    assert f"onceproof: proxy api=127.0.0.1:{closed_port}: nothing answers there" in said
 
 
 def test_a_release_that_pytest_cannot_choose_is_had_from_an_environment_that_is_up(

@@ -51,9 +51,11 @@ class Trials:
     directory: Path
     patch: pytest.MonkeyPatch
 
-    def run(self, name: str, error: Exception | None = None) -> None:
-        def read(spec: object, environment: object, process: SinkProcess, *more: Any) -> None:
+    def run(self, name: str, error: Exception | None = None, *, kept: str = "") -> None:
+        def read(spec: object, environment: object, process: SinkProcess, directory: Path, *more: Any) -> None:
             process.calls.append("read")
+            if kept:
+                (directory / kept).touch()
             if error is not None:
                 raise error
 
@@ -99,3 +101,20 @@ def test_the_process_of_a_trial_that_fails_ends(trials: Trials) -> None:
     with pytest.raises(SinkError):
         trials.run("first", SinkError(f"sink {SINK}.py failed in read"))
     assert made[0].calls[-1] == "end"
+
+
+def test_of_a_trial_that_is_refused_no_directory_is_left(trials: Trials) -> None:
+    (trials.directory / "there").mkdir()
+    for name in ("runs/new", "there"):
+        with pytest.raises(SinkError):
+            trials.run(name, SinkError("it cannot be imported"))
+    assert list(trials.directory.rglob("*")) == [trials.directory / "there"], "what was there before"
+    trials.run("there")
+
+
+def test_of_a_trial_that_breaks_all_is_left_that_it_kept(trials: Trials) -> None:
+    with pytest.raises(SinkError):
+        trials.run("new", SinkError("it cannot be read"), kept="journal.jsonl")
+    assert (trials.directory / "new" / "journal.jsonl").exists()
+    with pytest.raises(UsageError, match="is not empty"):
+        trials.run("new")

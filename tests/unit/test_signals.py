@@ -1,13 +1,18 @@
 import os
 import signal
+import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from onceproof.harness import start
 from onceproof.harness.cli.signals import as_interrupt
+from onceproof.harness.errors import INTERRUPTED
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -52,3 +57,24 @@ def test_a_signal_in_the_middle_of_entering_a_condition_leaves_it_unlocked() -> 
     with pytest.raises(KeyboardInterrupt), as_interrupt():
         enter_and_wait()
     assert left == [None], "the signal was put off until the lock was given back"
+
+
+class HalfImported(ModuleType):
+    def __getattr__(self, name: str) -> object:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "onceproof.harness.cli", HalfImported("onceproof.harness.cli"))
+    ended: list[int] = []
+    monkeypatch.setattr(start.os, "_exit", ended.append)
+    start.main()
+    assert ended == [INTERRUPTED]
+    assert capsys.readouterr().err == "onceproof: interrupted\n"
+
+
+def test_the_script_is_the_one_that_imports_so() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"onceproof": f"{start.__name__}:main"}

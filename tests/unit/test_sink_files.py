@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,6 +65,7 @@ def test_a_constant_that_is_read_from_the_text_may_not_be_computed(tmp_path: Pat
         ("BROKERS = True", brokers_wanted, "BROKERS is a number from 1 to"),
         ("SPARK = 4.1", release_wanted, r"SPARK = 4.1 is no text: write SPARK"),
         ("A = " + "+".join(["1"] * 20_000), shape, "is nested too deeply to be read"),
+        ("A = " + "-" * 200_000 + "1", shape, "is nested too deeply to be read"),
     ],
 )
 def test_a_constant_of_a_wrong_kind_is_one_clear_line(
@@ -73,6 +75,56 @@ def test_a_constant_of_a_wrong_kind_is_one_clear_line(
     with pytest.raises(SinkError, match=why) as error:
         of(tmp_path / "s.py")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [
+        ("import redis\nclient = redis.Redis()\n", "Redis"),
+        ("def read(target):\n    import redis as r\n    return r.from_url(target.redis)\n", "from_url"),
+        ("from redis import Redis\n", "Redis"),
+        ("from redis import *\n", "[*]"),
+        ("import redis.client as c\n", "client"),
+        ("from redis.client import Redis\n", "client"),
+        ("import typing\nif typing.TYPE_CHECKING:\n    pass\nelse:\n    from redis import Redis\n", "Redis"),
+    ],
+)
+def test_a_sink_with_the_name_of_a_module_that_it_imports_is_refused(tmp_path: Path, text: str, lacking: str) -> None:
+    (tmp_path / "redis.py").write_text(text)
+    with pytest.raises(
+        SinkError, match=rf"redis\.py has the name of a module .* itself, without {lacking}: give the f"
+    ):
+        shape(tmp_path / "redis.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from redis import Redis\n",
+        "import typing\nif typing.TYPE_CHECKING:\n    import redis\nclient: 'redis.Redis'\n",
+        "from .redis import Redis\nfrom . import redis\n",
+        "import redis_client\nfrom others.redis import Redis\nredis = redis_client.Redis()\nredis.get(1)\n",
+        "def write_batch(df, batch_id, target):\n    from redis import write_row\ndef write_row(row):\n    pass\n",
+        "import redis\nNAME = redis.__name__\n",
+    ],
+)
+def test_a_sink_may_import_itself_and_whatever_is_not_executed(tmp_path: Path, text: str) -> None:
+    (tmp_path / "redis.py").write_text(text)
+    shape(tmp_path / "redis.py")
+
+
+def test_what_is_no_regular_file_is_told_from_what_is_not_there(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    (tmp_path / "folder.py").mkdir()
+    for name, what in (
+        ("pipe.py", "is no regular file"),
+        ("loop.py", "is a link that leads to no file"),
+        ("folder.py", "is a directory"),
+        ("none.py", "does not exist"),
+    ):
+        with pytest.raises(UsageError, match=rf"^sink file \S+{name} {what}: give the path"):
+            find_sink(str(tmp_path / name))
 
 
 def test_what_is_no_constant_we_know_may_be_anything(tmp_path: Path) -> None:

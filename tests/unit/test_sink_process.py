@@ -119,6 +119,21 @@ def test_only_read_is_repeated() -> None:
         assert host.started == 1
 
 
+@pytest.mark.parametrize(
+    ("answers", "message", "stays"),
+    [([{"error": "no module", "line": 1}], "failed while it was imported: no module", False), (None, "; see ", True)],
+)
+def test_the_log_of_a_sink_that_cannot_be_loaded_stays_where_its_error_names_it(
+    answers: list[dict[str, Any]] | None, message: str, stays: bool, tmp_path: Path
+) -> None:
+    sink, log = tmp_path / "mine.py", tmp_path / "sink.log"
+    sink.touch()
+    log.write_text("Traceback\n")
+    with SinkProcess(sink, Host(answers), log, 30.0) as process, pytest.raises(SinkError, match=message):  # type: ignore[arg-type]
+        process.describe()
+    assert log.exists() == stays
+
+
 @pytest.mark.parametrize("said", ["", "prepared\n"])
 def test_of_a_process_that_says_nothing_no_log_is_left(tmp_path: Path, said: str) -> None:
     log = tmp_path / "sink.log"

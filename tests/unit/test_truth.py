@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -27,7 +29,9 @@ from onceproof.assertions import (
     truth_schema,
     truth_until,
 )
+from onceproof.harness.cli.signals import as_interrupt
 
+ENDLESS = "SELECT count(*) AS id FROM range(1000000000) a, range(1000000000) b WHERE a.range * b.range = -1"
 SMALL = Workload(seed=3, rows=30)
 GIVEN = planned(SMALL)
 STORED = GIVEN.input
@@ -209,3 +213,19 @@ def test_an_expectation_that_is_no_function_of_its_input_is_one_clear_line() -> 
         with pytest.raises(ExpectationError, match="gives other rows when it is computed again") as error:
             check_expectation(Expectation(f"SELECT id, {column} FROM input"), SMALL)
         assert "\n" not in str(error.value)
+
+
+def test_an_expectation_that_takes_too_long_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("onceproof.assertions.truth"), "LONGEST", 0.2)
+    with pytest.raises(
+        ExpectationError, match=r"the expectation takes longer than 0\.2 s over \d+ rows: join"
+    ) as error:
+        check_expectation(Expectation(ENDLESS), SMALL)
+    assert "\n" not in str(error.value)
+
+
+def test_a_signal_ends_an_expectation_as_it_ends_anything_else() -> None:
+    with as_interrupt():
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            check_expectation(Expectation(ENDLESS), SMALL)

@@ -15,7 +15,7 @@ from ...artifacts import Artifacts
 from ...java import find_java
 from ...runtime import processes
 from ...runtime.guardian import MARK, Guardian
-from ...runtime.leftovers import disk_errors, state_directory
+from ...runtime.leftovers import check_temporary, disk_errors, state_directory
 from ...runtime.ports import LOOPBACK
 from ...spark import spark_of
 from ..auxiliary import AuxiliaryProcess, start_auxiliary
@@ -243,7 +243,11 @@ def open_local(options: LocalOptions) -> LocalEnvironment:
 
 
 def on_services(services: Services, name: str) -> LocalEnvironment:
-    """An environment on services that a holder holds: drivers have a guardian and a state directory of their own."""
+    """An environment on services that a holder holds: drivers have a guardian and a state directory of their own.
+
+    Raises Unavailable.
+    """
+    check_temporary()
     with ExitStack() as stack:
         stack.callback(services.close)
         guardian = Guardian.start(name)

@@ -21,7 +21,7 @@ from ...artifacts import Artifacts
 from ...java import find_java
 from ...runtime import processes
 from ...runtime.guardian import Guardian
-from ...runtime.leftovers import remove_leftovers, state_directory
+from ...runtime.leftovers import check_temporary, remove_leftovers, state_directory
 from ...spark import spark_of
 from ..base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from ..host import Host
@@ -89,6 +89,7 @@ class LocalServices:
     """Services that are processes of this one. ``name`` makes the state directory findable, for a holder."""
 
     def __init__(self, options: LocalOptions, name: str | None = None) -> None:
+        check_temporary()
         remove_leftovers()
         self._options = options
         self.java = find_java()
