@@ -42,7 +42,6 @@ FOUND = {
     "halves_on_timeout": ("line *:{cursor.executemany(insert(target), part)}", "duplicated"),
     "commits_apart_when_large": ("without a fault,line *:{cursor.execute(RECORD, batch)}", "duplicated"),
     "commits_when_told_to_stop": ("request:after", "duplicated"),
-    "remembers_before_it_commits": ("line *:{with psycopg.connect(target.postgres) as connection, c}", "lost"),
     "conflict_taken_for_written": ("request:before", "lost"),
     "leaves_it_unsynced": ("file:before", "lost"),
     "renamed_before_it_syncs": ("file:before", "lost"),

@@ -452,7 +452,14 @@ def test_the_process_that_reached_a_point_dies_alone(session: Session, sink: str
     assert sum(event["event"] == "driver.started" for event in result.journal) == drivers
 
 
-@pytest.mark.parametrize(("sink", "found"), [("remembers_what_it_began", "lost"), long("postgres_upsert", None)])
+@pytest.mark.parametrize(
+    ("sink", "found"),
+    [
+        ("remembers_what_it_began", "lost"),
+        long("remembers_before_it_commits", "lost"),
+        long("postgres_upsert", None),
+    ],
+)
 def test_a_query_that_its_application_starts_again_in_the_same_process(
     session: Session, sink: str, found: str | None
 ) -> None:
