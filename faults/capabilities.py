@@ -58,7 +58,8 @@ class Machines(Protocol):
         one. Returns when the death is confirmed."""
 
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0, names_kept: bool = False) -> str:
-        """The same, and what Python processes of the target's machine wrote to files and did not sync is gone."""
+        """The same, and what Python processes of the target's machine did to files and did not sync is gone; with
+        ``names_kept`` what they wrote to them only."""
 
     def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
         """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..naming import Named, as_option
-from .environments.base import Environment
+from .environments.base import Environment, WrongOption
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, check_up, environments
 from .environments.local import LocalOptions, open_local
@@ -152,9 +152,8 @@ def options_of(options: EnvironmentOptions, named: Named = as_option) -> LocalOp
         if env == "docker":
             return DockerOptions(master, options.lean, options.image, _files(options), brokers)
         return LocalOptions(master=master, brokers=brokers, lean=options.lean, python=options.python)
-    except ValueError as error:
-        name, _, wrong = str(error).partition(" ")
-        raise UsageError(f"{named(name)} {wrong}") from error
+    except WrongOption as error:
+        raise UsageError(f"{named(error.field)} {error.why}") from error
 
 
 def where(options: EnvironmentOptions, named: Named = as_option) -> tuple[str, str]:

@@ -208,6 +208,12 @@ def ends(found: Sequence[Effect]) -> list[Effect]:
     return [one for one in found if id(one) in chosen]
 
 
+def first_of_each(found: Iterable[Effect]) -> list[Effect]:
+    """The first of each signature, in their order."""
+    first, _ = _first_and_last(found)
+    return list(first.values())
+
+
 def _first_and_last(found: Iterable[Effect]) -> tuple[dict[Signature, Effect], dict[Signature, Effect]]:
     """The first of each signature; and the last, where it is another one."""
     first: dict[Signature, Effect] = {}

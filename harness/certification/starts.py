@@ -10,7 +10,7 @@ let the query start without what was to be done before it, and are points of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -33,16 +33,21 @@ AGAIN = "at the start after a crash"
 LATER = "at the start after a fault at {step}"
 
 
-def starts_of(journal: Iterable[Event]) -> list[list[Event]]:
-    """Of each driver that was started: the lines that its main thread ran before its query did, and those of Spark's
-    processes for data sources. Threads of the sink's own run as it comes."""
+def reports_of_starts(journal: Iterable[Event]) -> list[list[Event]]:
+    """Of each driver that was started: what was reported before its query did."""
     found: list[list[Event]] = []
     for event in journal:
         if event["event"] == "driver.started":
             found.append([])
-        elif event["event"] == "point" and event.get("when") == "start" and event.get("thread") == MAIN_THREAD:
+        elif found and event["event"] == "point" and event.get("when") == "start":
             found[-1].append(event)
     return found
+
+
+def starts_of(journal: Iterable[Event]) -> list[list[Event]]:
+    """Of each driver that was started: the lines that its main thread ran before its query did, and those of Spark's
+    processes for data sources. Threads of the sink's own run as it comes."""
+    return [[event for event in start if event.get("thread") == MAIN_THREAD] for start in reports_of_starts(journal)]
 
 
 def lines_of_starts(journal: Iterable[Event]) -> frozenset[Line]:
@@ -62,9 +67,11 @@ def starts(question: Question) -> Iterator[SweepPoint]:
         yield from _after(question, crash_in(batch), first, later[batch], known, AGAIN)
 
 
-def starts_in_the_replay(question: Question) -> tuple[Sequence[Event], Mapping[int, Sequence[Event]]]:
-    """The first start, and by batch those after the crash of each role's."""
-    first, *later = starts_of(question.replay) or [[]]
+def starts_in_the_replay(
+    question: Question, starts: Callable[[Iterable[Event]], list[list[Event]]] = starts_of
+) -> tuple[Sequence[Event], Mapping[int, Sequence[Event]]]:
+    """The first start, and by batch those after the crash of each role's: their lines, or what ``starts`` reads."""
+    first, *later = starts(question.replay) or [[]]
     return first, dict(zip(question.roles.values(), later, strict=False))
 
 

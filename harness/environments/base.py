@@ -17,6 +17,14 @@ from ..errors import Unavailable as Unavailable
 Side = Literal["job", "harness"]
 
 
+class WrongOption(ValueError):
+    """A value that an environment cannot have: the ``field`` of its options, and ``why``, behind that, in one line."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(f"{field} {why}")
+        self.field, self.why = field, why
+
+
 class EffectError(Unavailable):
     """An effect on a process could not be carried out or confirmed. A fault that needs it has not landed: the trial is
     inconclusive. Where the environment itself needs it, there is no verdict."""

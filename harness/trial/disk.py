@@ -66,9 +66,10 @@ class Disk:
         """Undo what was not synced, when none of the job's processes runs any more; returns what that was. With
         ``names_kept`` the names of files are as they were left, and only what was written to them is undone."""
         with self._lock:
-            lost = [] if names_kept else [pending.text for pending in self._pending]
-            for pending in [] if names_kept else reversed(self._pending):
+            undone = [] if names_kept else self._pending
+            for pending in reversed(undone):
                 pending.undo()
+            lost = [pending.text for pending in undone]
             self._pending.clear()
             lost += [text for inode, path in self._inodes() if (text := self._reset(inode, path, names_kept))]
             self._synced = {inode: path.read_bytes() for inode, path in self._inodes() if inode in self._synced}

@@ -41,8 +41,8 @@ def _is_acknowledged_by_one(event: Event) -> bool:
 
 
 def _point(event: Event, role: str, batch: int) -> SweepPoint:
-    where = {name: event[name] for name in ("service", "kind", "kafka_partition")}
-    where |= {"topic": pattern_of(event["topic"]), "batch": batch}
+    asked = {name: event[name] for name in ("service", "kind", "kafka_partition")}
+    where = {**asked, "topic": pattern_of(event["topic"]), "batch": batch}
     noted = Point("batch.commit", "before", {"batch": batch})
     pause = Action("pause", "broker", {"which": FOLLOWERS, "longest": STOPPED}, until=noted)
     kill = Action("kill", "broker", {"which": "leader"})

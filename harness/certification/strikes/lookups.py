@@ -11,15 +11,13 @@ from dataclasses import replace
 from ....faults import Fault, Plan, Point, format_action
 from ....faults.matching import matches
 from ....faults.protocols import OWN, protocol_of
-from ..effects import Effect, Signature, first_runs_and_replay, steady
-from ..points import ANY_BATCH, CRASH, Question, SweepPoint, crash_in, selector
+from ..effects import Effect, first_of_each, first_runs_and_replay, steady
+from ..points import ANY_BATCH, Question, SweepPoint, crash_in
 from ..requests import LOOKUPS, REQUESTS, refusal
 from ..roles import MIDDLE
-from ..starts import AGAIN
+from ..starts import AGAIN, reports_of_starts, starts_in_the_replay
 from ..trace import Event, Step
 from ._declaration import Strike
-
-DONE = Step(CRASH.phase, str(CRASH.edge))
 
 
 def lookups(question: Question) -> Iterator[SweepPoint]:
@@ -35,30 +33,20 @@ def lookups(question: Question) -> Iterator[SweepPoint]:
 def at_the_start(question: Question) -> Iterator[SweepPoint]:
     """The first of each kind, and of what else is asked of such a service, in the start after the middle batch's
     crash: what that finds there, no first start does."""
-    start = _start_after(question.replay, selector(DONE, question.middle))
+    crash = crash_in(question.middle)
+    _, later = starts_in_the_replay(question, reports_of_starts)
+    start = later.get(question.middle, ())
     for family in (LOOKUPS, REQUESTS):
         asked = Point(family.phase, "before", {"when": "start"})
         first = family.read(_reports_of(asked, question.trace))
-        for effect in _first_of_each(one for one in family.read(_reports_of(asked, start)) if _is_own(one)):
+        for effect in first_of_each(one for one in family.read(_reports_of(asked, start)) if _is_own(one)):
             nth = effect.nth + sum(one.where == effect.where for one in first)
             at = replace(asked, where={**effect.where, **asked.where}, nth=nth)
-            yield from _answered(effect, at, (crash_in(question.middle),), ANY_BATCH, f"{AGAIN}, {effect.shown}")
-
-
-def _start_after(journal: Sequence[Event], at: Point) -> Sequence[Event]:
-    """What was reported from the first driver's start behind a point to the next one's; nothing without one."""
-    reached = next((place for place, event in enumerate(journal) if _is_of(at, event)), len(journal))
-    starts = [place for place, event in enumerate(journal) if event["event"] == "driver.started" and place > reached]
-    begin, end = (*starts, len(journal), len(journal))[:2]
-    return journal[begin:end]
+            yield from _answered(effect, at, (crash,), ANY_BATCH, f"{AGAIN}, {effect.shown}")
 
 
 def _reports_of(at: Point, journal: Sequence[Event]) -> list[Event]:
-    return [event for event in journal if _is_of(at, event)]
-
-
-def _is_of(at: Point, event: Event) -> bool:
-    return event["event"] == "point" and matches(at, event)
+    return [event for event in journal if event["event"] == "point" and matches(at, event)]
 
 
 def _is_own(effect: Effect) -> bool:
@@ -70,17 +58,9 @@ def _may_look_up(effect: Effect) -> bool:
 
 
 def _refused(found: Iterable[Effect], batch: int, before: tuple[Fault, ...] = ()) -> Iterator[SweepPoint]:
-    for effect in _first_of_each(found):
+    for effect in first_of_each(found):
         detail = f"in the replay, {effect.shown}" if before else effect.shown
         yield from _answered(effect, effect.point("before", batch), before, MIDDLE, detail)
-
-
-def _first_of_each(found: Iterable[Effect]) -> Iterable[Effect]:
-    """The first of each signature."""
-    first: dict[Signature, Effect] = {}
-    for effect in found:
-        first.setdefault(effect.signature, effect)
-    return first.values()
 
 
 def _answered(effect: Effect, at: Point, before: tuple[Fault, ...], role: str, detail: str) -> Iterator[SweepPoint]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..base import WrongOption
 from ..spark_master import MASTER
 
 BROKERS = 3
@@ -19,7 +20,7 @@ class DockerOptions:
     start-up instead of the image's own Spark settings. ``image``: a Spark image of the user's for master, workers and
     driver. ``compose_files``: override files for compose, merged over ours in this order.
 
-    Raises ValueError, one line that begins with the field, for a value that is none of these.
+    Raises WrongOption for a value that is none of these.
     """
 
     master: str = "standalone"
@@ -30,9 +31,9 @@ class DockerOptions:
 
     def __post_init__(self) -> None:
         if self.brokers != BROKERS:
-            raise ValueError(f"brokers {self.brokers} is not possible: the docker environment has {BROKERS}")
+            raise WrongOption("brokers", f"{self.brokers} is not possible: the docker environment has {BROKERS}")
         if not MASTER.fullmatch(self.master):
-            raise ValueError(f"master {self.master!r} is unknown: use standalone, or local[n]")
+            raise WrongOption("master", f"{self.master!r} is unknown: use standalone, or local[n]")
 
     @property
     def standalone(self) -> bool:

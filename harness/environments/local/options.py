@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from ..base import WrongOption
 from ..spark_master import MASTER
 
 MOST_BROKERS = 3
@@ -15,7 +16,7 @@ class LocalOptions:
     """``master``: ``local[n]``, ``local[n,m]`` (m: how often a task may fail) or ``standalone``. ``brokers``: 1 to 3.
     ``lean``: quick start-up instead of the user's own Spark settings. ``python``: the job's interpreter.
 
-    Raises ValueError, one line that begins with the field, for a value that is none of these.
+    Raises WrongOption for a value that is none of these.
     """
 
     master: str = "local[2,4]"
@@ -25,11 +26,10 @@ class LocalOptions:
 
     def __post_init__(self) -> None:
         if not MASTER.fullmatch(self.master):
-            raise ValueError(
-                f"master {self.master!r} is unknown: use local[n], local[n,m] with m tries of a task, or standalone"
-            )
+            known = "use local[n], local[n,m] with m tries of a task, or standalone"
+            raise WrongOption("master", f"{self.master!r} is unknown: {known}")
         if not 1 <= self.brokers <= MOST_BROKERS:
-            raise ValueError(f"brokers {self.brokers} is not possible: use 1 to {MOST_BROKERS}")
+            raise WrongOption("brokers", f"{self.brokers} is not possible: use 1 to {MOST_BROKERS}")
 
     @property
     def standalone(self) -> bool:
