@@ -184,7 +184,7 @@ def foreign_image(engine: docker.DockerClient) -> Iterator[str]:
     engine.images.remove(name, force=True)
 
 
-@pytest.mark.parametrize("settings", [(), ("--own-settings",)])
+@pytest.mark.parametrize("settings", [(), pytest.param(("--own-settings",), marks=pytest.mark.long)])
 def test_a_users_own_spark_image_is_certified_as_it_is(
     onceproof: Command, foreign_image: str, settings: tuple[str, ...]
 ) -> None:

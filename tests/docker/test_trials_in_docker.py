@@ -36,7 +36,8 @@ def events(result: TrialResult, name: str) -> list[Any]:
     [
         long("postgres_upsert", EVERY_SINK),
         long("postgres_ledger", EVERY_SINK),
-        ("kafka_transactional", EVERY_SINK + TWO_PHASE),
+        long("kafka_transactional", EVERY_SINK + TWO_PHASE),
+        ("kafka_transactional", ("sink.write:after", "task.commit:after", "sink.commit:after")),
     ],
 )
 def test_a_correct_sink_is_exactly_once_at_each_step_at_which_the_driver_dies(
@@ -73,6 +74,7 @@ def test_a_fault_that_is_never_reached_is_inconclusive(trial: Run) -> None:
     assert "sink.write:after[batch=999]" in result.verdict.reason
 
 
+@pytest.mark.long
 def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path) -> None:
     sink = tmp_path / "raises_on_replay.py"
     sink.write_text(raises_on_replay())
@@ -82,6 +84,7 @@ def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path)
     assert "batch 1 was seen before" in str(result.verdict)
 
 
+@pytest.mark.long
 def test_a_driver_that_dies_with_one_transaction_committed_and_one_open_commits_the_other(trial: Run) -> None:
     line = line_of("kafka_transactional", "coordinators.commit(transaction)")
     result = trial("kafka_transactional", f"line[kafka_transactional.py:{line}][batch=1]#2 -> kill(driver)")
@@ -126,7 +129,7 @@ def test_the_transaction_of_a_dead_coordinator_is_completed_by_another_broker(tr
     assert f"coordinator now: broker {moved['broker']}" in str(result.verdict.faults[0].replay["seen"])
 
 
-@pytest.mark.parametrize(("sink", "server"), [("postgres_ledger", "postgres"), ("redis_ledger", "redis")])
+@pytest.mark.parametrize(("sink", "server"), [("postgres_ledger", "postgres"), long("redis_ledger", "redis")])
 def test_a_killed_server_of_a_target_recovers_what_it_has_acknowledged(trial: Run, sink: str, server: str) -> None:
     result = trial(sink, f"sink.write:after[batch=1] -> kill({server}) then restart({server}, after=1s)")
     assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
@@ -208,7 +211,7 @@ def test_a_request_is_stopped_whose_client_is_in_a_container(trial: Run, kind: s
     ("sink", "point", "role"),
     [
         ("file_rename", 'file:before[op=rename, path="target/pending/*", batch=1]', "worker"),
-        ("file_manifest", 'file:after[op=create, path="target/events/part-*", batch=1]', "executor"),
+        long("file_manifest", 'file:after[op=create, path="target/events/part-*", batch=1]', "executor"),
         long("file_rename", 'file:after[op=rename, path="target/final/*", batch=1]', "python"),
     ],
 )

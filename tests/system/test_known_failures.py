@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from known_failures import assert_caught, assert_withstood
 from onceproof.assertions import Guarantee
 from onceproof.faults import KnownFailure, known_failures
 from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.request import Request, with_brokers
 from onceproof.harness.session import Session
 from onceproof.harness.trial.spec import TrialResult
-from trials import SMALL, Run, described, landed
+from trials import SMALL, Run
 
 FAILURES = known_failures()
 
@@ -48,13 +49,9 @@ def run(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.mark.parametrize("failure", cases(caught=True))
 def test_a_known_failure_catches_the_sink_that_it_names(run: Run, failure: KnownFailure) -> None:
-    result = run(failure.catches.sink, failure.plan, failure.catches.claim)
-    assert result.verdict.outcome == "fail", described(result)
-    assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == failure.catches.finds, described(result)
+    assert_caught(run, failure)
 
 
 @pytest.mark.parametrize("failure", cases(caught=False))
 def test_a_known_failure_is_withstood_by_the_sink_that_it_names(run: Run, failure: KnownFailure) -> None:
-    result = run(failure.withstands.sink, failure.plan)
-    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
-    assert landed(result)
+    assert_withstood(run, failure)
