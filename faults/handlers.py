@@ -28,8 +28,10 @@ FACTS = (
     EOFError,
     FileExistsError,
     FileNotFoundError,
+    GeneratorExit,
     ImportError,
     IsADirectoryError,
+    KeyboardInterrupt,
     LookupError,
     NameError,
     NotADirectoryError,
@@ -38,10 +40,11 @@ FACTS = (
     StopAsyncIteration,
     StopIteration,
     SyntaxError,
+    SystemExit,
     TypeError,
     ValueError,
 )
-"""Builtin classes that state a fact, with their subclasses."""
+"""Builtin classes that state a fact, with their subclasses: of the data, of the state, or that the code is to end."""
 DATABASE_FACTS = frozenset({"IntegrityError", "DataError", "ProgrammingError", "NotSupportedError", "RaiseException"})
 """Those of PEP 249: constraints, values, statements and features; the others tell of the database's own troubles. And
 what a procedure of the database raises of its own accord (SQLSTATE P0001)."""
@@ -55,9 +58,9 @@ FACT = """
     Unknown(?=[A-Z]) Mismatch(ed)? (?<!Write)(?<!Transaction)Conflict Precondition ConditionalCheck
     Invalid Validation Decoder? Parser? OutOfRange Overflow Truncation DivisionByZero TooLarge TooLong
     NotSupported Unsupported NoData ^Data$ NullValue TooManyRows ^Empty$ ^Full$ QueueEmpty QueueFull EmptyData
-    ^Catalog$ ^Binder$ ^Analysis$ Unpickling BadZip BadGzip
+    ^Catalog$ ^Binder$ ^Analysis$ ^Cancelled$ Unpickling BadZip BadGzip
 """
-"""Words of a class's name that speak of the data or of the target's state.
+"""Words of a class's name that speak of the data, of the target's state, or of what somebody has done on purpose.
 
 None of them: Held and Locked, with which somebody else may be done at any time; Unknown at the end, of an outcome.
 """

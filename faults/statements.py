@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -41,21 +41,21 @@ def _calls(node: ast.AST, module: Module) -> bool:
         case ast.Lambda():
             return False
         case ast.Await(value):
-            return not _takes(value, module)
+            return not takes(value, module)
         case ast.Call():
             return True
     return any(_calls(child, module) for child in ast.iter_child_nodes(node))
 
 
-def _takes(node: ast.AST, module: Module) -> bool:
+def takes(node: ast.AST, module: Module) -> bool:
     """Whether what is awaited is ``get()`` of a queue, by itself or under ``wait_for``: others name what they get."""
     match node:
         case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute(), "get"), args=[], keywords=[]):
             return True
         case ast.Call(func=ast.Attribute(ast.Name() | ast.Attribute() as waited, "put" | "acquire")):
-            return dotted_name(waited).rpartition(".")[2] in _of_event_loops(module)
+            return dotted_name(waited).rpartition(".")[2] in given_names(module, OF_EVENT_LOOPS)
         case ast.Call(func=ast.Attribute(attr="wait_for") | ast.Name("wait_for"), args=[taken, *_]):
-            return _takes(taken, module)
+            return takes(taken, module)
     return False
 
 
@@ -113,20 +113,33 @@ def _read(path: Path, root: Path, changed: int, size: int) -> Module:
     return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))
 
 
-def _of_event_loops(module: Module) -> Iterator[str]:
-    """The names, without what stands before their dots, that it gives to queues, locks and semaphores of asyncio's."""
+def given_names(module: Module, classes: Collection[str]) -> Iterator[str]:
+    """The names, without what stands before their dots, that a module gives to what it makes of these classes."""
     for node in ast.walk(module.tree):
         match node:
-            case ast.Assign(targets=[target], value=ast.Call(func=made)):
-                name = dotted_name(target)
+            case ast.Assign(targets=[target], value=value):
+                given = [*_pairs(target, value)]
             case ast.AnnAssign(target=target, annotation=made):
-                name = dotted_name(target)
+                given = [(target, made)]
             case ast.arg(arg=name, annotation=ast.expr() as made):
-                pass
+                given = [(ast.Name(name), made)]
             case _:
                 continue
-        if meant_by(dotted_name(made.value if isinstance(made, ast.Subscript) else made), module) in OF_EVENT_LOOPS:
-            yield name.rpartition(".")[2]
+        for target, made in given:
+            made = made.func if isinstance(made, ast.Call) else made
+            made = made.value if isinstance(made, ast.Subscript) else made
+            if meant_by(dotted_name(made), module) in classes:
+                yield dotted_name(target).rpartition(".")[2]
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what: ``a, b = 1, 2`` has two pairs."""
+    match target, value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for one, given in zip(targets, values, strict=True):
+                yield from _pairs(one, given)
+        case _:
+            yield target, value
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -158,14 +171,11 @@ def bound(tree: ast.Module) -> dict[str, ast.expr | None]:
 
 def _given(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
     """The names of an assignment's target: ``A, B = 1, 2`` has two."""
-    match target, value:
-        case ast.Name(id=name), _:
-            yield name, value
-        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-            for one, given in zip(targets, values, strict=True):
-                yield from _given(one, given)
-        case _:
-            yield from ((name, None) for name in _names_bound(target))
+    for one, given in _pairs(target, value):
+        if isinstance(one, ast.Name):
+            yield one.id, given
+        else:
+            yield from ((name, None) for name in _names_bound(one))
 
 
 def _names_bound(node: ast.AST) -> Iterator[str]:

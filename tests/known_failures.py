@@ -7,9 +7,11 @@ from trials import Run, described, landed
 
 
 def assert_caught(run: Run, failure: KnownFailure) -> None:
+    """Lost rows are withdrawn, too, where a reader came in between: that is a matter of chance."""
     result = run(failure.catches.sink, failure.plan, failure.catches.claim)
     assert result.verdict.outcome == "fail", described(result)
-    assert tuple(anomaly.kind for anomaly in result.verdict.anomalies) == failure.catches.finds, described(result)
+    found, finds = {anomaly.kind for anomaly in result.verdict.anomalies}, {*failure.catches.finds}
+    assert finds <= found <= finds | {"withdrawn"}, described(result)
 
 
 def assert_withstood(run: Run, failure: KnownFailure) -> None:

@@ -150,7 +150,7 @@ class _Sweeping:
             crashes: list[Crash] = []
             retried: Retried = {}
             struck = noting_retries(noting_crashes(_struck(self.state, shows_a_recovery), crashes), retried)
-            found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(retried)]
+            found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(question, retried)]
             found += refused_again(question, _struck(self.state, is_refused))
             long_run, large_run = map(self._journal_of, (LONG_RUN, LARGE_RUN))
             once = EMPTY.with_more([*in_some_batches(question, long_run), *in_a_large_batch(question, large_run)])

@@ -99,7 +99,8 @@ def _last(
         yield KILL, last
         errors = {role: [*code.errors([line, *where[role][-1]])][:1] for role in last}
         error = next(iter(errors.values()))
-        yield fails(code, line, error)[0], {role: nth for role, nth in last.items() if errors[role] == error}
+        for action in fails(code, line, error)[:1]:
+            yield action, {role: nth for role, nth in last.items() if errors[role] == error}
 
 
 def _killed(question: Question, batch: int) -> Mapping[Line, int] | None:
@@ -116,9 +117,11 @@ def _line_actions(code: Code, lines: Sequence[Line], *, everything: bool) -> lis
 
 def fails(code: Code, line: Line, errors: Sequence[str]) -> list[Action]:
     """Each exception before the line, and after a call of it, unless the call has come to nothing then; without any, a
-    failure of no class in particular."""
+    failure of no class in particular. None where nothing that the line calls may fail."""
+    if not code.may_fail(line):
+        return []
     before = [Action("fail", None, {"error": error}) for error in errors] or [FAIL]
-    late = [one for one in errors if not says_undone(one) and not code.undone(line, one)] if code.calls(line) else []
+    late = [one for one in errors if not says_undone(one) and code.may_be_done(line, one)] if code.calls(line) else []
     return [*before, *(Action("fail", None, {"error": error, "after": True}) for error in late)]
 
 
@@ -204,7 +207,7 @@ def errors_anew(code: Code, before: Sequence[Event], after: Sequence[Event]) -> 
     it is caught, and how many there are; counters go on over restarts."""
     passed = Counter(map(line_of, before))
     for line, callers in callers_by_line(after).items():
-        if code.calls(line):
+        if code.calls(line) and code.may_fail(line):
             for error, nth in caught(line, callers, code.errors).items():
                 action = Action("fail", None, {"error": error})
                 yield line, passed[line] + nth, passed[line] + len(callers), action

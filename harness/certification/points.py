@@ -137,8 +137,9 @@ class Code:
     ``errors`` gives the exception classes that are caught where a line is executed that the others called, those of the
     innermost function first; those that state a fact about the data or the target are ``facts`` instead. ``calls``:
     whether the line's statement calls something; ``acts``: whether it may change something outside of its process;
-    ``begins``: whether it is the statement's first line; ``undone``: whether what it calls has come to nothing if it
-    raises an error of this class, which does not say so by its name.
+    ``begins``: whether it is the statement's first line; ``may_fail``: whether anything that it calls may, for a reason
+    outside of it; ``may_be_done``: whether what it calls last may have been done where it raises this class, although
+    no other point shows that. ``numbers`` that the code names.
     """
 
     errors: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
@@ -146,7 +147,9 @@ class Code:
     calls: Callable[[Line], bool] = lambda line: False
     acts: Callable[[Line], bool] = lambda line: False
     begins: Callable[[Line], bool] = lambda line: True
-    undone: Callable[[Line, str], bool] = lambda line, error: False
+    numbers: frozenset[float] = frozenset()
+    may_fail: Callable[[Line], bool] = lambda line: True
+    may_be_done: Callable[[Line, str], bool] = lambda line, error: True
 
 
 @dataclass(frozen=True)

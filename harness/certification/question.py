@@ -9,7 +9,9 @@ from pathlib import Path
 from ...faults import SERVERS, Plan, phases_of, required_steps
 from ...faults.acts import acts_at
 from ...faults.embedded import undone_at
+from ...faults.failing import may_be_done_at, may_fail_at
 from ...faults.handlers import errors_in, states_a_fact
+from ...faults.numbers import numbers_in
 from ...faults.statements import begins_at, calls_at
 from ..environment_options import EnvironmentOptions
 from ..errors import UsageError
@@ -19,6 +21,7 @@ from ..session import Session
 from ..sinks import find_sink, literals
 from .points import STEPS_ONLY, Code, Question
 from .repeats import crashes
+from .requests import PHASE as REQUESTS
 from .space import names_plans, needs_replay
 from .trace import Event, Line
 from .traced import REPLAY, Trace, traced
@@ -55,8 +58,18 @@ def question_of(
     shape = shape_with(job, sink, request.trigger, request.own_services)
 
     def caught(lines: Sequence[Line], facts: bool) -> list[str]:
-        names = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)
+        """By ``except BaseException`` an Exception is, too: another one would hang the driver, since py4j lets it end
+        the thread that the JVM waits for."""
+        found = errors_in([(sink.parent / line.file, line.line) for line in lines], sink.parent)
+        names = dict.fromkeys("Exception" if name == "BaseException" else name for name in found)
         return [name for name in names if states_a_fact(name, sink.parent) is facts]
+
+    asked = {str(event.get("service")) for event in trace.journal if event.get("phase") == REQUESTS}
+
+    def may_be_done(line: Line, error: str) -> bool:
+        path = sink.parent / line.file
+        undone = undone_at(path, line.line, error, sink.parent)
+        return not undone and may_be_done_at(path, line.line, error, sink.parent, asked)
 
     return Question(
         trace=trace.journal,
@@ -72,7 +85,9 @@ def question_of(
             calls=lambda line: calls_at(sink.parent / line.file, line.line),
             acts=lambda line: acts_at(sink.parent / line.file, line.line, sink.parent),
             begins=lambda line: begins_at(sink.parent / line.file, line.line),
-            undone=lambda line, error: undone_at(sink.parent / line.file, line.line, error, sink.parent),
+            numbers=_numbers(sink, trace.journal),
+            may_fail=lambda line: may_fail_at(sink.parent / line.file, line.line, sink.parent),
+            may_be_done=may_be_done,
         ),
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),
@@ -80,6 +95,12 @@ def question_of(
         reference_job=job.path in reference_jobs(),
         servers=[server for server in SERVERS if server in _services(shape.services, trace.journal)],
     )
+
+
+def _numbers(sink: Path, trace: Sequence[Event]) -> frozenset[float]:
+    """Those of the sink's file, and of the modules of which lines were executed."""
+    files = {sink.name, *(str(event["file"]) for event in trace if event.get("phase") == "line")}
+    return frozenset[float]().union(*(numbers_in(sink.parent / file) for file in files))
 
 
 def _too_large(request: Request, plan: Plan) -> str | None:

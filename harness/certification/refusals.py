@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...faults import format_fault
+from .limits import tries
 from .points import Question, SweepPoint
 from .requests import ANSWER
 from .retries import again_and_again
@@ -29,7 +30,7 @@ def refused_again(question: Question, struck: Iterable[Struck]) -> Iterator[Swee
     """The same refusal several times in a row; ``struck`` are refused points with the journals of their trials."""
     for point, journal in struck:
         if _asked_again(question, point, journal):
-            yield again_and_again(point)
+            yield again_and_again(point, tries(question))
 
 
 def _asked_again(question: Question, point: SweepPoint, journal: Sequence[Event]) -> bool:

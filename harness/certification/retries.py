@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...faults import format_action, format_fault
-from .points import FAIL, SweepPoint
+from .limits import tries
+from .points import FAIL, Question, SweepPoint
 from .starts import Struck
 from .trace import Event, Line, around, executions, line_of
-
-TIMES = 6
-"""More than are commonly tried."""
 
 WHO = ("run", "stage", "partition", "attempt")
 
@@ -40,15 +38,16 @@ def _tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
     return lines[0] if point.at in lines else None
 
 
-def retries(noted: Retried) -> Iterator[SweepPoint]:
+def retries(question: Question, noted: Retried) -> Iterator[SweepPoint]:
     """The same error several times in a row."""
-    yield from map(again_and_again, noted.values())
+    for point in noted.values():
+        yield again_and_again(point, tries(question))
 
 
-def again_and_again(point: SweepPoint) -> SweepPoint:
-    """A point's only action, several times in a row."""
+def again_and_again(point: SweepPoint, times: int) -> SweepPoint:
+    """A point's only action, so many times in a row."""
     (fault,) = point.plan.faults
     (action,) = fault.actions
-    again = replace(action, arguments={**action.arguments, "times": TIMES})
+    again = replace(action, arguments={**action.arguments, "times": times})
     plan = replace(point.plan, faults=(replace(fault, actions=(again,)),))
     return replace(point, action=format_action(again), way="", plan=plan)

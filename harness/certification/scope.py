@@ -27,6 +27,8 @@ BEYOND = (
     "a write that the sink does not wait for, where neither requests nor files are seen",
     "a driver that stands still for more than thirty seconds while the sink lets no other one in",
     "a service that is away for more than forty seconds",
+    "a limit of more than ten crashes or twenty tries, one that the sink's code does not name, and waits of more than "
+    "a minute",
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
     "a write to a file that is carried out in part, such as by a disk that is full half-way, and a loss of power that "
@@ -43,7 +45,8 @@ BEYOND = (
     "between two pieces of a batch where a piece has more rows than the workload's batches: all but a driver's death "
     "behind the first one",
     "after a crash in mid-batch: a request that is lost, a change of a file that fails, an error that nothing catches",
-    "the death of a driver that was taken for dead, but for that behind its first change",
+    "the death of a driver that was taken for dead, but for that behind its first change, and behind the last that "
+    "empties or removes a file",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
     "in a job of your own, a replay in another number of partitions, and a query that starts again in its process",

@@ -17,7 +17,7 @@ from .kinds import EFFECT_PHASES
 from .names import with_patterns
 from .points import STEPS_ONLY, Gap, Profile, Question, Space, SweepPoint
 from .requests import LOOKUPS
-from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, unreached
+from .steps import IN_THE_REPLAY, ONE_TASK_ENDED, ONE_TASK_MISSING, unreached
 from .strikes import strikes
 from .strikes.known import KNOWN
 from .strikes.larger import LARGE_RUN
@@ -100,7 +100,7 @@ def chosen(space: Space, wanted: str) -> Space:
 def check_points(wanted: str, profile: Profile = "standard") -> None:
     """Raises UsageError for a name that no sink's step has, or of which the profile has no point."""
     places = [Step(phase.name, edge) for phase in PHASES for edge in phase.edges]
-    places += [Step(ONE_TASK_ENDED), Step("line"), Step(LONG_RUN.step)]
+    places += [Step(ONE_TASK_ENDED), Step(ONE_TASK_MISSING), Step("line"), Step(LONG_RUN.step)]
     names = _names(wanted)
     if not names or not all(
         name in KINDS or _names_a_line(name) or any(_selected(place, [name]) for place in places) for name in names

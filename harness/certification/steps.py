@@ -9,6 +9,7 @@ from .points import ANY_BATCH, KILL, Gap, Question
 from .trace import Executed, Step, phases_in, runs_of
 
 ONE_TASK_ENDED = "one task ended"
+ONE_TASK_MISSING = "all tasks but one ended"
 
 IN_THE_REPLAY = Step("in the replay")
 """Where points are missing if a batch's replay was not traced: any that --points names, since only then one is."""

@@ -160,7 +160,9 @@ class Supervisor:
             newest, pause = self.incarnations[-1], 0.0
             if (newest.code == 0 or newest.stayed) and self.complete():
                 return JobOutcome(finished=True)
-            if not newest.planned:
+            if newest.planned:
+                strikes = 0
+            else:
                 moved = self.progress.committed_batches() > committed
                 excused = self.progress.consequences() > consequences
                 strikes = (0 if moved else strikes) + (0 if excused else 1)

@@ -32,7 +32,7 @@ def space(*trace: dict[str, Any], wanted: str = "effects", **more: Any) -> Space
 
 
 def struck(found: Space, action: str = "kill(driver)") -> list[str]:
-    others = ("each time", "then b")
+    others = ("each time", "then b", "times in a row", "and behind all")
     points = [one for one in found.points if one.action == action and not any(other in one.detail for other in others)]
     texts = [one.text.split("; ")[-1] for one in points]
     return [text.split(" -> ")[0].removeprefix("file:").replace(", batch=1]#1", "") for text in texts]
@@ -74,7 +74,7 @@ def test_files_named_after_the_values_of_rows_are_alike() -> None:
     names = [f"{one}{other}" for one in "abcdefgh" for other in "ijklmnop"]
     found = space(*made(1, *(f"create target/key={name}/part" for name in names), "create target/_SUCCESS"))
     assert len(struck(found)) == 6, "the first and the last of them, what comes behind them, and where each is empty"
-    assert len([one for one in found.points if "then b" not in one.detail]) < 25
+    assert len([one for one in found.points if "then b" not in one.detail]) < 30
 
 
 def test_of_what_comes_again_and_again_between_the_same_neighbours_the_first_and_the_last_are_struck() -> None:

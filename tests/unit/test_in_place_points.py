@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from onceproof.faults import format_plan, parse
-from onceproof.harness.certification.points import Question
+from onceproof.harness.certification.points import Question, SweepPoint
 from onceproof.harness.certification.space import space_of
 
 ROLES = {"first": 0, "middle": 1}
@@ -23,9 +24,14 @@ CREATED = reported("file", op="create", path="target/1.json")
 LINE = reported("line", None, file="s.py", line=7, role="python")
 
 
-def texts(*trace: dict[str, Any], reference_job: bool = True) -> list[str]:
+def points(*trace: dict[str, Any], reference_job: bool = True) -> list[SweepPoint]:
     question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, reference_job=reference_job)
-    return [point.text for point in space_of(question).points if point.detail == "started again in place"]
+    return [point for point in space_of(question).points if point.detail.startswith("started again in place")]
+
+
+def texts(*trace: dict[str, Any], reference_job: bool = True) -> list[str]:
+    """Those with one fault."""
+    return [one.text for one in points(*trace, reference_job=reference_job) if len(one.plan.faults) == 1]
 
 
 AGAIN = "set starts = 4; "
@@ -50,6 +56,23 @@ def test_a_commit_that_others_follow_is_lost_too_and_of_many_kinds_some() -> Non
     assert lost == ["INSERT", "COMMIT", "K1", "K2", "COMMIT"]
     lost = [text.partition("kind=")[2].partition(", batch=1]")[::2] for text in texts(INSERT, COMMIT, delete, COMMIT)]
     assert [kind + nth.partition(" ")[0] for kind, nth in lost][:4] == ["INSERT#1", "COMMIT#1", "DELETE#1", "COMMIT#2"]
+
+
+@pytest.mark.parametrize(
+    ("reported", "change", "action"),
+    [
+        (INSERT, "request:before[service=postgres, kind=INSERT, batch=1]", "drop"),
+        (CREATED, 'file:before[op=create, path="target/1.json", batch=1]', "fail"),
+    ],
+)
+def test_the_last_of_a_batch_fails_in_each_run_but_the_last(reported: dict[str, Any], change: str, action: str) -> None:
+    [several] = [one for one in points(reported, COMMITTED) if one.detail.endswith("3 times in a row")]
+    assert several.text == AGAIN + "; ".join(f"{change}#{nth} -> {action}" for nth in (1, 2, 3))
+    if action == "drop":
+        [of_two] = [one for one in points(reported, reported, COMMITTED) if one.detail.endswith("3 times in a row")]
+        assert of_two.text == AGAIN + "; ".join(f"{change}#{nth} -> drop" for nth in (2, 4, 6))
+    [once] = [one for one in points(reported, COMMITTED) if one.way == several.way and one != several]
+    assert once.text == f"{AGAIN}{change}#1 -> {action}", "it stands for it where that does not come again"
 
 
 def test_where_there_are_no_requests_a_change_of_a_file_fails() -> None:

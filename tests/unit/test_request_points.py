@@ -35,7 +35,7 @@ def space(*trace: dict[str, Any], **more: Any) -> Space:
 def killed(found: Space, action: str = "kill(driver)") -> list[SweepPoint]:
     """But for drivers that come back late, and those that die several times, which have tests of their own."""
     points = [one for one in found.points if one.action == action]
-    others = ("back after", "each time", "then b")
+    others = ("back after", "each time", "then b", "times in a row", "and behind all")
     return [one for one in points if not any(other in one.detail for other in others)]
 
 

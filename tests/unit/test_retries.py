@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from onceproof.faults import parse
-from onceproof.harness.certification.points import SweepPoint
+from onceproof.harness.certification.points import Code, Question, SweepPoint
 from onceproof.harness.certification.retries import Retried, noting_retries, retries
 from onceproof.harness.certification.trace import Line
+
+QUESTION = Question(trace=(), roles={"middle": 1}, refusal=lambda plan: None)
 
 FAIL = "line[s.py:7][batch=1]#1 -> fail(error=OSError)"
 
@@ -27,11 +30,19 @@ def struck(text: str, *after: dict[str, Any], number: int = 7, **more: Any) -> t
 def found(*journals: tuple[SweepPoint, list[dict[str, Any]]]) -> list[str]:
     noted: Retried = {}
     assert list(noting_retries(journals, noted)) == list(journals)
-    return [point.text for point in retries(noted)]
+    return [point.text for point in retries(QUESTION, noted)]
 
 
 def test_an_error_that_another_try_follows_comes_six_times_in_a_row() -> None:
     assert found(struck(FAIL, line(9), line(5), line(7))) == ["line[s.py:7][batch=1]#1 -> fail(error=OSError, times=6)"]
+
+
+def test_a_limit_that_the_sinks_code_names_is_exceeded() -> None:
+    question = replace(QUESTION, code=Code(numbers=frozenset({3, 10, 500})))
+    noted: Retried = {}
+    list(noting_retries([struck(FAIL, line(9), line(5), line(7))], noted))
+    [point] = retries(question, noted)
+    assert point.text == "line[s.py:7][batch=1]#1 -> fail(error=OSError, times=11)"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from onceproof.assertions import Workload
-from onceproof.faults import Plan
+from onceproof.faults import Plan, Point
 from onceproof.harness.certification.packing import of_each_kind, packs
 from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.roles import batch_roles
@@ -118,6 +118,33 @@ def test_one_task_ended_and_no_other_begun_is_swept_where_a_stage_has_several_ta
     ]
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_all_tasks_but_one_have_ended_where_they_run_side_by_side(one_by_one: bool) -> None:
+    edges = [("before", 0), ("after", 0), ("before", 1), ("after", 1), ("before", 2), ("after", 2)]
+    if not one_by_one:
+        edges = [("before", 0), ("before", 1), ("after", 0), ("before", 2), ("after", 1), ("after", 2)]
+    trace = [point("task.run", edge, batch=1, stage=1, partition=number) for edge, number in edges]
+    assert texts(space(trace, roles={"middle": 1}), "all tasks but one ended") == (
+        []
+        if one_by_one
+        else [
+            "task.run:after[batch=1, stage=1]#2 -> kill(driver) with "
+            "hold(task.run:before[batch=1, stage=1, partition=0]#1)"
+        ]
+    )
+
+
+def test_what_is_done_for_a_batch_last_kills_several_times_in_a_row_and_more_often_than_the_code_names() -> None:
+    asked = [point("request", edge, batch=1, service="postgres", kind="COMMIT") for edge in ("before", "after")]
+    places = [f"request:before[service=postgres, kind=COMMIT, batch=1]#{nth} -> kill(driver)" for nth in range(1, 7)]
+    behind = "batch.commit:before[batch=1] -> kill(driver)"
+    for numbers, times in ((frozenset[float](), 3), (frozenset({2.0, 5.0, 5000.0}), 6)):
+        found = space(asked, roles={"middle": 1}, code=Code(numbers=numbers)).points
+        in_a_row = [one for one in found if one.way.startswith("in a row")]
+        assert [one.text for one in in_a_row] == ["; ".join(places[:times]), f"{places[0]}; {behind}"]
+        assert len({one.way for one in in_a_row}) == 1, "the one stands for the other"
+
+
 def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done() -> None:
     trace = [*batch_of(1, stages=(1, 2)), point("sink.commit", "before", batch=1)]
     found = [
@@ -208,7 +235,8 @@ def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> No
         return [re.sub(r"\[service=postgres, kind=(\w), batch=(\d)\]#1", r"\1\2", text) for text in found]
 
     ends = ["middle A 1 to postgres", "middle E 1 to postgres", "middle create target/a", "middle create target/e"]
-    dies = ["middle and dies half-way, A 1 to postgres", "middle and dies half-way, create target/a"]
+    half_way = ("A 1 to postgres", "create target/a", "create target/e")
+    dies = [f"middle and dies half-way, {one}" for one in half_way]
     assert taken(by_lines=True) == [*ends, "middle for good, E 1 to postgres", *dies]
     assert taken(by_lines=False) == [
         *(f"middle {kind} 1 to postgres" for kind in "ABDE"),
@@ -244,6 +272,30 @@ def test_a_driver_that_was_taken_for_dead_dies_behind_the_first_change_that_it_s
     assert not [one for one in space([*batch_of(1), *unsteady]).points if "dies half-way" in one.detail]
 
 
+def test_a_driver_is_taken_for_dead_before_each_commit_and_the_last_request_of_a_connection() -> None:
+    def asked(kind: str, connection: str) -> dict[str, Any]:
+        return point("request", "before", batch=1, service="postgres", kind=kind, text=kind, thread=connection)
+
+    trace = [*batch_of(1), *lines(1, (7, 1)), asked("CREATE", "1"), asked("COMMIT", "1")]
+    trace += [asked("INSERT", "2"), asked("COMMIT", "2"), asked("AUDIT", "3")]
+    found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: True)).points
+    paused = [one for one in found if one.detail.startswith("taken for dead, ")]
+    at = [one.plan.faults[0].at for one in paused if len(one.plan.faults) == 1]
+    asked_for = [(one.where["kind"], one.nth) for one in at if isinstance(one, Point) and one.phase == "request"]
+    assert asked_for == [("CREATE", 1), ("AUDIT", 1), ("COMMIT", 1), ("COMMIT", 2), ("AUDIT", 1)], "and one for good"
+
+
+def test_a_driver_that_was_taken_for_dead_dies_behind_the_last_change_that_takes_something_away() -> None:
+    made = [("create", "target/note"), ("create", "target/rows"), ("rename", "target/new")]
+    trace = [point("file", edge, batch=1, op=op, path=path) for op, path in made for edge in ("before", "after")]
+    found = space([*batch_of(1), *trace], roles={"middle": 1}).points
+    dies = [one.text.split("; ")[1] for one in found if "dies half-way" in one.detail]
+    assert dies == [
+        'file:after[op=create, path="target/note", batch=1]#2 -> kill(self)',
+        'file:after[op=create, path="target/rows", batch=1]#2 -> kill(self)',
+    ]
+
+
 def test_a_driver_that_was_taken_for_dead_comes_back_where_the_other_one_is_about_to_do_the_next_change() -> None:
     asked = point("request", "before", batch=1, service="postgres", kind="INSERT", text="INSERT")
     trace = [*batch_of(1), *(event for line in (6, 7, 8) for event in (*lines(1, (line, 1)), asked))]
@@ -265,6 +317,7 @@ def test_a_driver_that_was_taken_for_dead_comes_back_where_the_other_one_is_abou
     for line in (7, 8):
         here = f"line[s.py:{line}][batch=1]#1 -> pause(driver, longest=30s) until line[s.py:7][batch=1]#1; {behind}"
         assert here in ahead, "the other one comes behind it, and may remove what it has prepared"
+        assert here.replace("7][batch=1]#1; ", "6][batch=1]#1; ").replace("7][batch=1]#2", "6][batch=1]#2") in ahead
     in_a_task = [{**event, "role": "python-worker"} for event in lines(1, (7, 1))]
     assert beside(*in_a_task) == [plan(6, 8)], "a task may be there while the driver is being stopped"
 
@@ -434,6 +487,7 @@ def test_a_task_fails_until_its_last_attempt_and_until_its_job_is_given_up() -> 
     found = [one for one in points if one.action == "fail" and "times" in one.detail]
     assert [one.text.split("; ") for one in found] == [
         [f"task.run:before[batch=1, stage=2, partition=0]#{nth} -> fail" for nth in (1, 2, 3)],
+        [f"task.run:before[batch=1, stage=2, partition=0]#{nth} -> fail" for nth in (1, 2, 3, 4)],
         [f"task.run:after[batch=1, stage=2, partition=0]#{nth} -> fail" for nth in (1, 2, 3, 4)],
     ]
 

@@ -269,6 +269,30 @@ def test_a_job_that_fails_again_and_again_while_the_plan_holds_a_thread_goes_on_
     assert events.count("driver.exited") == 2 * (RESTARTS + 1)
 
 
+def test_a_planned_death_begins_the_count_of_failures_anew() -> None:
+    """The batch that would show progress is not committed because of that death, not because of the job."""
+    events = list[str]()
+    progress = TrialProgress(parse("sink.write:before -> kill(driver)"))
+    progress.note("fault.fired", {"fault": 0, "number": 0})
+
+    class Killed(Dying):
+        """Its death is the plan's."""
+
+        def wait(self, timeout: float) -> int | None:
+            supervisor.incarnations[-1].planned = True
+            return -9
+
+    def start(number: int) -> Dying:
+        return Killed("driver:killed") if number == RESTARTS + 1 else Dying(f"driver:{number}")
+
+    supervisor = Supervisor(
+        start, lambda: False, lambda number: "RuntimeError",
+        lambda event, fields: events.append(event), progress, deadline=5.0, back_off=AT_ONCE,
+    )  # fmt: skip
+    assert not supervisor.run().finished
+    assert events.count("driver.exited") == RESTARTS + 1 + RESTARTS + 1
+
+
 def test_a_moment_before_the_first_driver_has_nothing_to_act_on() -> None:
     job = HeldJob()
     supervisor = Supervisor(

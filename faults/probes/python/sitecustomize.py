@@ -469,12 +469,17 @@ def _class_name(error: BaseException) -> str:
 
 
 def _made(kind: Any, message: str) -> BaseException:
-    """An exception of a class with a message; also where the class's own ``__init__`` asks for more than that."""
+    """An exception of a class with a message; also where the class's own ``__init__`` asks for more than that. A group
+    of exceptions has one of no class in particular."""
+    import builtins
+
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
         raise TypeError(f"{kind!r} is not an exception class")
     try:
         return kind(message)
     except TypeError:
+        if issubclass(kind, getattr(builtins, "BaseExceptionGroup", ())):
+            return kind(message, [RuntimeError(message)])
         return kind.__new__(kind, message)
 
 

@@ -5,35 +5,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ....faults import Fault, Plan, format_action
-from ..effects import Family
-from ..kinds import FAMILIES, kinds_of
+from ..effects import Effect, Family
+from ..kinds import FAMILIES, kinds_of, last_effect
+from ..limits import CRASHES, crashes
 from ..points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Step, executed
 from ._declaration import Strike
 
-CRASHES = 3
-"""Sinks that give a batch up usually do so within four tries."""
-IN_A_ROW = f"{CRASHES} times in a row"
+PARTS = 3
+"""Of a batch that is written in pieces."""
 
 
 def crash_loops(question: Question) -> Iterator[SweepPoint]:
-    """The middle batch, each time struck where its first task has ended, and before the sink's global commit.
+    """The middle batch, each time struck where its first task has ended, before the sink's global commit, and before
+    what is done for it last.
 
-    At both, no replay can come out of the batch by another way: nothing of it is committed as a whole. Where the batch
-    is written in pieces, also behind a third of them, behind another third, and behind all.
+    At the first two, no replay can come out of the batch by another way: nothing of it is committed as a whole. Where
+    the batch is written in pieces, also behind a third of them, behind another third, and behind all.
     """
     batch = question.middle
     seen = executed(question.trace, batch)
     for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before")):
         if step in seen.steps:
             plan = in_a_row(of_one_task(selector(step, batch), seen), KILL, CRASHES)
-            yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail=IN_A_ROW)
+            detail = f"{CRASHES} times in a row"
+            yield SweepPoint(shown(step, seen), format_action(KILL), MIDDLE, batch, plan, detail)
+    if last := last_effect(question, batch):
+        yield from _before_the_last(last, batch, crashes(question))
     for family in FAMILIES:
         yield from _in_pieces(question, family, batch)
+
+
+def _before_the_last(last: Effect, batch: int, times: int) -> Iterator[SweepPoint]:
+    """The tries that a sink counts are on record there, and the batch is not, as a rule: each driver asks for as much.
+    Where the batch is, the replay does not come there: then the point with one such death stands for the other."""
+    at = last.point("before", batch)
+    in_a_row = tuple(Fault(replace(at, nth=last.nth * turn), (KILL,)) for turn in range(1, times + 1))
+    for faults, detail in ((in_a_row, f"{times} times in a row"), ((in_a_row[0], crash_in(batch)), "and behind all")):
+        here, way = Step(last.phase, "before"), f"in a row before {last.address}"
+        yield SweepPoint(
+            here, format_action(KILL), MIDDLE, batch, Plan(faults), f"{last.shown}, {detail}", alone=True, way=way
+        )
 
 
 def _in_pieces(question: Question, family: Family, batch: int) -> Iterator[SweepPoint]:
@@ -41,11 +58,11 @@ def _in_pieces(question: Question, family: Family, batch: int) -> Iterator[Sweep
     are counted over restarts: whoever begins the batch anew comes there again, and so does whoever goes on."""
     kinds = kinds_of(question, family, batch)
     counts = Counter(kinds)
-    last = next((kind for kind in reversed(kinds) if counts[kind] >= CRASHES), None)
+    last = next((kind for kind in reversed(kinds) if counts[kind] >= PARTS), None)
     if last is None:
         return
     pieces = counts[last]
-    places = [last.point("after", batch, pieces * part // CRASHES) for part in range(1, CRASHES)]
+    places = [last.point("after", batch, pieces * part // PARTS) for part in range(1, PARTS)]
     plan = Plan((*(Fault(place, (KILL,)) for place in places), crash_in(batch)))
     detail = f"{last.shown}, a third of {pieces} each time"
     yield SweepPoint(Step(family.phase, "after"), format_action(KILL), MIDDLE, batch, plan, detail)

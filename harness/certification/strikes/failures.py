@@ -20,7 +20,7 @@ ATTEMPTS = 4
 
 def failures(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch: the driver dies before and after each abort; a task fails with nothing done until its last
-    attempt does it all; and one fails with all done each time, until its job is given up."""
+    attempt does it all; and one fails each time, with nothing done or with all, until its job is given up."""
     batch = question.middle
     seen = executed(question.trace, batch)
     stage = seen.writing
@@ -28,6 +28,7 @@ def failures(question: Question) -> Iterator[SweepPoint]:
     yield from _in_abort("sink.abort", Step("sink.commit", "before"), batch, seen)
     for step, times in (
         (Step("task.run", "before", stage), ATTEMPTS - 1),
+        (Step("task.run", "before", stage), ATTEMPTS),
         (Step("task.run", "after", stage), ATTEMPTS),
     ):
         if step in seen.steps:

@@ -4,9 +4,10 @@ the first run left there, and not lost as in a new driver."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ....faults import Action, Fault, Moment, Plan, Point, format_action
-from ..effects import ends, numbers, steady
+from ..effects import Effect, ends, numbers, steady
 from ..files import FILES
 from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, evenly, line_at
 from ..requests import REQUESTS
@@ -28,24 +29,47 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
     """In the middle batch, the query fails behind all of it, and where it is done in part, by the first and the last
     request of each kind (some of them, where there are many kinds): they are lost on their way out, the last of all
     also on its way back; else by such changes of files, that fail; and at the middle and the last line. What a sink has
-    gathered of the batch by then, or has begun on a connection, may still be there."""
+    gathered of the batch by then, or has begun on a connection, may still be there. The last request or change fails in
+    all runs but the last, too: a sink may count how often a batch has failed, and give it up. Where it was behind what
+    ends the batch, it does not come again: the point with one fault stands for that one."""
     batch = question.middle
     if not question.reference_job:
         return
     here = Step(CRASH.phase, str(CRASH.edge))
     if here in executed(question.trace, batch).steps:
         yield _point(here, crash_in(batch).at, FAIL, batch)
-    if asked := steady(question, REQUESTS, batch):
+    asked, changed = steady(question, REQUESTS, batch), steady(question, FILES, batch)
+    if asked:
+        yield _again_and_again(asked[-1], DROP, batch)
         for one in evenly(ends(asked), AT_MOST):
-            yield _point(Step(one.phase, "before"), one.point("before", batch), DROP, batch)
+            yield _of_effect(one, DROP, batch, asked[-1])
         if asked[-1].answered:
             yield _point(Step(asked[-1].phase, "after"), asked[-1].point("after", batch), DROP, batch)
-    elif changed := steady(question, FILES, batch):
+    elif changed:
+        yield _again_and_again(changed[-1], FAIL, batch)
         for one in evenly(ends(changed), AT_MOST):
-            yield _point(Step(one.phase, "before"), one.point("before", batch), FAIL, batch)
+            yield _of_effect(one, FAIL, batch, changed[-1])
     lines = driver_lines(question.trace, batch)
     for place in dict.fromkeys((len(lines) // 2, len(lines) - 1)) if lines else ():
         yield _point(lines[place], line_at(lines[place], batch, numbers(lines)[place]), FAIL, batch)
+
+
+def _again_and_again(effect: Effect, action: Action, batch: int) -> SweepPoint:
+    """It fails where it came last in the first run, and where each run but the last has come as far."""
+    first = effect.point("before", batch)
+    faults = tuple(Fault(replace(first, nth=effect.nth * turn), (action,)) for turn in range(1, STARTS))
+    here, detail = Step(effect.phase, "before"), f"{DETAIL}, {STARTS - 1} times in a row"
+    way = _way(effect)
+    return SweepPoint(here, format_action(action), MIDDLE, batch, Plan(faults, AGAIN), detail, alone=True, way=way)
+
+
+def _of_effect(effect: Effect, action: Action, batch: int, last: Effect) -> SweepPoint:
+    point = _point(Step(effect.phase, "before"), effect.point("before", batch), action, batch)
+    return replace(point, way=_way(effect)) if effect == last else point
+
+
+def _way(effect: Effect) -> str:
+    return f"{DETAIL} before {effect.address}"
 
 
 def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) -> SweepPoint:

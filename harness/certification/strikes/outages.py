@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from ....faults import Action, Fault, Plan, Point, format_action
 from ..effects import Effect, steady
 from ..files import FILES, alike
+from ..limits import tries
 from ..points import Question, SweepPoint
 from ..requests import REQUESTS
 from ..roles import MIDDLE
@@ -16,11 +17,6 @@ from ._declaration import Strike
 
 AWAY = 40.0
 """Seconds: more than the waits of five tries, each twice as long as the one before, from a second on (31)."""
-
-TRIES = 6
-"""So many changes of a file fail in a row: more than are commonly tried."""
-
-FULL = Action("fail", None, {"error": "ENOSPC", "times": TRIES})
 
 
 def outages(question: Question) -> Iterator[SweepPoint]:
@@ -32,7 +28,7 @@ def outages(question: Question) -> Iterator[SweepPoint]:
         if found[-1].answered:
             yield _away(found[-1], "after", batch)
     if changed := steady(question, FILES, batch):
-        yield _full(changed[0], batch)
+        yield _full(changed[0], batch, tries(question))
 
 
 def _by_service(requests: Iterable[Effect]) -> Iterable[list[Effect]]:
@@ -49,11 +45,12 @@ def _away(effect: Effect, edge: str, batch: int) -> SweepPoint:
     return SweepPoint(here, shown, MIDDLE, batch, plan, effect.shown, alone=True)
 
 
-def _full(effect: Effect, batch: int) -> SweepPoint:
-    where = alike(effect)
-    plan = Plan((Fault(Point(effect.phase, "before", {**where, "batch": batch}), (FULL,)),))
+def _full(effect: Effect, batch: int, times: int) -> SweepPoint:
+    """So many changes of a file fail in a row."""
+    where, full = alike(effect), Action("fail", None, {"error": "ENOSPC", "times": times})
+    plan = Plan((Fault(Point(effect.phase, "before", {**where, "batch": batch}), (full,)),))
     detail = f"{where['op']} in {str(where['path']).removesuffix('/*')}"
-    return SweepPoint(Step(effect.phase, "before"), format_action(FULL), MIDDLE, batch, plan, detail, alone=True)
+    return SweepPoint(Step(effect.phase, "before"), format_action(full), MIDDLE, batch, plan, detail, alone=True)
 
 
 STRIKE = Strike(75, (outages,))

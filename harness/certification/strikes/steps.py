@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import accumulate, product
 
 from ....faults import PHASES, Action, Fault, Phase, Plan, Point, format_action
-from ..points import ANY_BATCH, KILL, STEPS_ONLY, Gap, Profile, Question, SweepPoint, selector
+from ..points import ANY_BATCH, KILL, STEPS_ONLY, Gap, Profile, Question, SweepPoint, of_one_task, selector
 from ..roles import MIDDLE
-from ..steps import ONE_TASK_ENDED, shown
-from ..trace import Executed, Step, executed, phases_in
+from ..steps import ONE_TASK_ENDED, ONE_TASK_MISSING, shown
+from ..trace import Executed, Step, executed, phases_in, reports
 from ._declaration import Strike
 
 
@@ -84,4 +84,29 @@ def one_task_alone(question: Question) -> Iterator[SweepPoint]:
             yield SweepPoint(here, format_action(KILL), role, batch, plan, alone=role == MIDDLE)
 
 
-STRIKE = Strike(10, (steps, one_task_alone), steps_only=True)
+def one_task_missing(question: Question) -> Iterator[SweepPoint]:
+    """In the middle batch, in the stage that writes: all tasks but the first partition's have ended, the last one's
+    among them, which may note that the batch is done. Where tasks come one by one the first cannot be kept back."""
+    batch = question.middle
+    seen = executed(question.trace, batch)
+    tasks = seen.tasks.get(seen.writing, 0) if seen.writing is not None else 0
+    if tasks > 1 and question.profile not in STEPS_ONLY and _side_by_side(question, batch, seen.writing):
+        begin = of_one_task(selector(Step("task.run", "before", seen.writing), batch, 1), seen)
+        end = selector(Step("task.run", "after", seen.writing), batch, tasks - 1)
+        plan = Plan((Fault(end, (KILL,), holds=(begin,)),))
+        here = shown(Step(ONE_TASK_MISSING, stage=seen.writing), seen)
+        yield SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, alone=True)
+
+
+def _side_by_side(question: Question, batch: int, stage: int | None) -> bool:
+    """Whether two tasks of the stage were seen to run at the same time."""
+    edges = [
+        event.get("edge")
+        for event in reports(question.trace, batch)
+        if (event["phase"], event.get("stage")) == ("task.run", stage)
+    ]
+    running = [*accumulate(1 if edge == "before" else -1 for edge in edges)]
+    return max(running, default=0) > 1
+
+
+STRIKE = Strike(10, (steps, one_task_alone, one_task_missing), steps_only=True)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Plan, Point
+from ..limits import patience
 from ..points import KILL, Question, SweepPoint
 from ..roles import MIDDLE
 from ..trace import Event, Step, reports, runs_of
@@ -19,9 +20,6 @@ from ._declaration import Strike
 
 KINDS = {"request": ("service", "kind"), "file": ("op",)}
 """Phases of what the job does outside of its processes, and what makes a kind of it."""
-
-LONGEST = 20.0
-"""Seconds for which a change is kept back: more than a sink waits that does so for a while only (5, 10, 15)."""
 
 Kind = tuple[str, ...]
 
@@ -34,7 +32,7 @@ def unawaited(question: Question) -> Iterator[SweepPoint]:
 
 
 def _of_phase(question: Question, phase: str) -> Iterator[SweepPoint]:
-    middle = question.middle
+    middle, longest = question.middle, patience(question)
     steady = _kinds(reports(question.trace, middle), phase)
     if again := runs_of(question.replay, middle)[:1]:
         of_first_run = [event for event in reports(question.replay, middle) if event.get("run") in again]
@@ -42,12 +40,12 @@ def _of_phase(question: Question, phase: str) -> Iterator[SweepPoint]:
         steady = [kind for kind in steady if kind in known]
     for kind in steady:
         change = Point(phase, "before", {**dict(zip(KINDS[phase], kind, strict=True)), "batch": middle}, 1)
-        yield _point(change, kind, MIDDLE, middle)
+        yield _point(change, kind, MIDDLE, middle, longest)
     role = question.first_role
     for kind, number in _behind(question.trace, phase, question.roles[role]):
         if kind not in steady:
             change = Point(phase, "before", dict(zip(KINDS[phase], kind, strict=True)), number)
-            yield _point(change, kind, role, question.roles[role], alone=True)
+            yield _point(change, kind, role, question.roles[role], longest, alone=True)
 
 
 def _kinds(reported: Sequence[Event], phase: str) -> list[Kind]:
@@ -80,9 +78,9 @@ def _kind(event: Event) -> Kind:
     return tuple(str(event[name]) for name in KINDS[event["phase"]])
 
 
-def _point(change: Point, kind: Kind, role: str, batch: int, *, alone: bool = False) -> SweepPoint:
+def _point(change: Point, kind: Kind, role: str, batch: int, longest: float, *, alone: bool = False) -> SweepPoint:
     next_one = Point("sink.write", "before", {"batch": batch + 1})
-    delay = Action("delay", None, {"longest": LONGEST}, until=next_one)
+    delay = Action("delay", None, {"longest": longest}, until=next_one)
     died = Fault(Point("batch.commit", "after", {"batch": batch}), (KILL,))
     detail = f"{' '.join(kind)}, kept back while its batch is committed"
     plan = Plan((Fault(change, (delay,)), died))

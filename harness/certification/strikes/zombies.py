@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 from ....faults import Action, Fault, Point
 from ..effects import Effect
@@ -100,10 +100,10 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
     for line, following in evenly([*pairwise(lines)], AT_MOST):
         yield _at_once(line, line_at(following, batch, 1), batch, ", until the other one is at the next change")
     in_order = driver_lines(question.trace, batch)
-    for line in lines[1:][-2:]:
-        earlier = in_order[: in_order.index(line) + 1].count(lines[1])
-        other = line_at(lines[1], batch, earlier + 1)
-        point = _at_once(line, other, batch, ", until the other one is behind its first change")
+    for line, (number, where) in product(lines[1:][-2:], enumerate(("before", "behind"))):
+        earlier = in_order[: in_order.index(line) + 1].count(lines[number])
+        other = line_at(lines[number], batch, earlier + 1)
+        point = _at_once(line, other, batch, f", until the other one is {where} its first change")
         yield replace(point, way=way_before(line))
 
 

@@ -4,14 +4,16 @@ what is there, and writes now, within one line of the sink. And one that is, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
 from ....faults.matching import matches
+from ..effects import Effect
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint, end_of, evenly
+from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import reports
 from ._declaration import Strike
@@ -20,21 +22,36 @@ from ._zombies import acting, of_changes, paused_before, way_before
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
 to change something there are twice as many, and the last one is struck in the first batch, too."""
+ENDINGS = 4
+"""Requests that end something, before which it stands still as well: the last of a connection, and those that commit. A
+COMMIT by leaving ``with`` comes behind all lines inside."""
+COMMITS = ("COMMIT", "COMMIT PREPARED", "EXEC", "EndTxn")
 
 FOR_GOOD = ", for good"
+REMOVING = ("delete", "truncate")
 
 
 def at_effects(question: Question) -> Iterator[SweepPoint]:
-    """Evenly in the middle batch; and the last one of the first batch where no line shows what the sink does."""
+    """Evenly in the middle batch, and before what ends something; and the last one of the first batch where no
+    line shows what the sink does."""
     batch = question.middle
     by_lines = bool(of_changes(question, batch))
     first = question.first_role
     for family in FAMILIES:
-        for effect in evenly(effects_of(question, family, batch), EFFECTS if by_lines else 2 * EFFECTS):
+        found = effects_of(question, family, batch)
+        chosen = [*evenly(found, EFFECTS if by_lines else 2 * EFFECTS)]
+        if family is REQUESTS:
+            chosen += [one for one in evenly(_endings(found), ENDINGS) if one not in chosen]
+        for effect in chosen:
             yield replace(paused_before(effect, MIDDLE, batch, end_of(batch)), way=way_before(effect))
         if first != MIDDLE and not by_lines:
             for effect in effects_of(question, family, question.roles[first])[-1:]:
                 yield paused_before(effect, first, question.roles[first], end_of(question.roles[first]))
+
+
+def _endings(found: Sequence[Effect]) -> list[Effect]:
+    last = {effect.thread: effect.address for effect in found}
+    return [one for one in found if one.where["kind"] in COMMITS or last[one.thread] == one.address]
 
 
 def for_good(question: Question) -> Iterator[SweepPoint]:
@@ -47,14 +64,16 @@ def for_good(question: Question) -> Iterator[SweepPoint]:
 
 
 def half_way(question: Question) -> Iterator[SweepPoint]:
-    """It goes on when the other one has ended the batch, and dies behind its first change: as supervisors end such
-    drivers once they reach them again. Who overwrites what is there has to get to the end. Where that change fails
+    """It goes on when the other one has ended the batch, and dies behind its first change, or behind the last that
+    empties a file or removes one: as supervisors end such drivers once they reach them again. Who overwrites what is
+    there has to get to the end. Where that change fails
     then, as it should, there is nothing to die behind: the point that has no death stands for this one."""
     batch = question.middle
     for family in FAMILIES:
         changes = [one for one in effects_of(question, family, batch) if one.where.get("op") != "mkdir"]
-        first = changes[0] if changes else None
-        if first is not None and first.steady and first.answered:
+        taking = [one for one in changes if one.empties or one.where.get("op") in REMOVING]
+        chosen = {one.address: one for one in (*changes[:1], *taking[-1:]) if one.steady and one.answered}
+        for first in chosen.values():
             done = replace(first.point("after", batch), nth=None)
             by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
             died = Fault(replace(done, nth=by_the_other + first.nth), (Action("kill", ITSELF),))
