@@ -45,8 +45,8 @@ BEYOND = (
     "between two pieces of a batch where a piece has more rows than the workload's batches: all but a driver's death "
     "behind the first one",
     "after a crash in mid-batch: a request that is lost, a change of a file that fails, an error that nothing catches",
-    "the death of a driver that was taken for dead, but for that behind its first change, and behind the last that "
-    "empties or removes a file",
+    "the death of a driver that was taken for dead, but for that behind its first change, and behind those that "
+    "empty or remove a file (three at most)",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
     "in a job of your own, a replay in another number of partitions, and a query that starts again in its process",

@@ -235,8 +235,9 @@ def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> No
         return [re.sub(r"\[service=postgres, kind=(\w), batch=(\d)\]#1", r"\1\2", text) for text in found]
 
     ends = ["middle A 1 to postgres", "middle E 1 to postgres", "middle create target/a", "middle create target/e"]
-    half_way = ("A 1 to postgres", "create target/a", "create target/e")
-    dies = [f"middle and dies half-way, {one}" for one in half_way]
+    dies = [f"middle and dies half-way, {one}" for one in ("A 1 to postgres", "create target/a")]
+    third, last = "middle create target/c", "middle and dies half-way, create target/e"
+    dies += [third, third.replace("create", "and dies half-way, create"), last]
     assert taken(by_lines=True) == [*ends, "middle for good, E 1 to postgres", *dies]
     assert taken(by_lines=False) == [
         *(f"middle {kind} 1 to postgres" for kind in "ABDE"),
@@ -285,7 +286,7 @@ def test_a_driver_is_taken_for_dead_before_each_commit_and_the_last_request_of_a
     assert asked_for == [("CREATE", 1), ("AUDIT", 1), ("COMMIT", 1), ("COMMIT", 2), ("AUDIT", 1)], "and one for good"
 
 
-def test_a_driver_that_was_taken_for_dead_dies_behind_the_last_change_that_takes_something_away() -> None:
+def test_a_driver_that_was_taken_for_dead_dies_behind_changes_that_take_something_away() -> None:
     made = [("create", "target/note"), ("create", "target/rows"), ("rename", "target/new")]
     trace = [point("file", edge, batch=1, op=op, path=path) for op, path in made for edge in ("before", "after")]
     found = space([*batch_of(1), *trace], roles={"middle": 1}).points

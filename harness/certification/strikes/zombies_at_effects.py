@@ -10,7 +10,7 @@ from dataclasses import replace
 from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
 from ....faults.matching import matches
-from ..effects import Effect
+from ..effects import Effect, Family
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint, end_of, evenly
 from ..requests import REQUESTS
@@ -29,24 +29,30 @@ COMMITS = ("COMMIT", "COMMIT PREPARED", "EXEC", "EndTxn")
 
 FOR_GOOD = ", for good"
 REMOVING = ("delete", "truncate")
+TAKING = 3
+"""Changes that empty or remove a file."""
 
 
 def at_effects(question: Question) -> Iterator[SweepPoint]:
-    """Evenly in the middle batch, and before what ends something; and the last one of the first batch where no
-    line shows what the sink does."""
+    """Evenly in the middle batch, and before what ends something; and the last one of the first batch where no line
+    shows what the sink does."""
     batch = question.middle
-    by_lines = bool(of_changes(question, batch))
     first = question.first_role
     for family in FAMILIES:
-        found = effects_of(question, family, batch)
-        chosen = [*evenly(found, EFFECTS if by_lines else 2 * EFFECTS)]
-        if family is REQUESTS:
-            chosen += [one for one in evenly(_endings(found), ENDINGS) if one not in chosen]
-        for effect in chosen:
+        for effect in _chosen(question, family):
             yield replace(paused_before(effect, MIDDLE, batch, end_of(batch)), way=way_before(effect))
-        if first != MIDDLE and not by_lines:
+        if first != MIDDLE and not of_changes(question, batch):
             for effect in effects_of(question, family, question.roles[first])[-1:]:
                 yield paused_before(effect, first, question.roles[first], end_of(question.roles[first]))
+
+
+def _chosen(question: Question, family: Family) -> list[Effect]:
+    found = effects_of(question, family, question.middle)
+    by_lines = bool(of_changes(question, question.middle))
+    chosen = [*evenly(found, EFFECTS if by_lines else 2 * EFFECTS)]
+    if family is REQUESTS:
+        chosen += [one for one in evenly(_endings(found), ENDINGS) if one not in chosen]
+    return chosen
 
 
 def _endings(found: Sequence[Effect]) -> list[Effect]:
@@ -64,21 +70,28 @@ def for_good(question: Question) -> Iterator[SweepPoint]:
 
 
 def half_way(question: Question) -> Iterator[SweepPoint]:
-    """It goes on when the other one has ended the batch, and dies behind its first change, or behind the last that
-    empties a file or removes one: as supervisors end such drivers once they reach them again. Who overwrites what is
-    there has to get to the end. Where that change fails
-    then, as it should, there is nothing to die behind: the point that has no death stands for this one."""
+    """It goes on when the other one has ended the batch, and dies behind its first change, or behind one that empties a
+    file or removes one: as supervisors end such drivers once they reach them again. Who overwrites what is there has to
+    get to the end. Where that change fails then, as it should, there is nothing to die behind: the point that has no
+    death stands for this one."""
     batch = question.middle
     for family in FAMILIES:
         changes = [one for one in effects_of(question, family, batch) if one.where.get("op") != "mkdir"]
         taking = [one for one in changes if one.empties or one.where.get("op") in REMOVING]
-        chosen = {one.address: one for one in (*changes[:1], *taking[-1:]) if one.steady and one.answered}
-        for first in chosen.values():
-            done = replace(first.point("after", batch), nth=None)
-            by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
-            died = Fault(replace(done, nth=by_the_other + first.nth), (Action("kill", ITSELF),))
-            point = paused_before(first, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
-            yield replace(point, way=way_before(first))
+        chosen = {one.address: one for one in (*changes[:1], *evenly(taking, TAKING)) if one.steady and one.answered}
+        struck = [one.address for one in _chosen(question, family)]
+        for change in chosen.values():
+            if change.address not in struck:
+                yield replace(paused_before(change, MIDDLE, batch, end_of(batch)), way=way_before(change))
+            yield _half_way(question, change, batch)
+
+
+def _half_way(question: Question, change: Effect, batch: int) -> SweepPoint:
+    done = replace(change.point("after", batch), nth=None)
+    by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
+    died = Fault(replace(done, nth=by_the_other + change.nth), (Action("kill", ITSELF),))
+    point = paused_before(change, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
+    return replace(point, way=way_before(change))
 
 
 STRIKE = Strike(66, (at_effects, for_good, half_way))
