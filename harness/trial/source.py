@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
 from confluent_kafka import KafkaException, Message, Producer
 
 from ...assertions import ACK_SCHEMA, Row, Transaction, Workload, encode
+from ..errors import ObservationError
+from ..kafka_topics import read_topic
 from ..kafka_transactions import open_transactions
 from ..runtime.waiting import WaitTimeout, wait_for
 
@@ -26,12 +28,34 @@ def write_workload(bootstrap: str, topic: str, workload: Workload, timeout: floa
     ``topic`` must have the workload's number of partitions. The whole must end within ``timeout`` seconds.
     A single producer writes, one transaction after the other: a partition then holds records and control markers in
     exactly the planned order, since the broker lets a producer into a partition only once its last marker is written.
-    Raises SourceError.
+    Raises SourceError, also where what can be read then is not what was committed.
     """
     writer = _Writer(bootstrap, topic, workload, timeout)
     for transaction in workload.transactions():
         writer.write(transaction)
+    check_as_planned(bootstrap, topic, writer.acks)
     return pa.Table.from_pylist(writer.acks, schema=ACK_SCHEMA)
+
+
+def check_as_planned(bootstrap: str, topic: str, acks: Sequence[Mapping[str, object]], timeout: float = 30.0) -> None:
+    """Raise SourceError if readers of committed records see others than those that were to be committed.
+
+    With a producer of version 1, a request to commit that comes twice may commit the next transaction, which was to be
+    aborted (KIP-890). Where a plan strikes the brokers, they may not answer, and nothing can be said.
+    """
+    try:
+        await_end(bootstrap, topic, timeout)
+        found = read_topic(bootstrap, topic, "read_committed", timeout)
+    except (SourceError, ObservationError):
+        return
+    seen = {(record.partition, record.offset) for record in found}
+    planned = {(ack["partition"], ack["offset"]) for ack in acks if ack["committed"]}
+    if seen != planned:
+        raise SourceError(
+            f"topic {topic}: {len(seen - planned)} records of aborted transactions can be read, and "
+            f"{len(planned - seen)} of committed ones cannot: the brokers have ended a transaction of the input "
+            "otherwise than they were asked to (KIP-890): run it again"
+        )
 
 
 def await_end(bootstrap: str, topic: str, timeout: float = 60.0) -> None:

@@ -16,7 +16,7 @@ from onceproof.harness.errors import ObservationError
 from onceproof.harness.kafka_topics import create_topics, end_offsets, read_topic, stable, unstable_partitions
 from onceproof.harness.kafka_transactions import abort_transaction, open_transactions
 from onceproof.harness.targets import postgres
-from onceproof.harness.trial.source import SourceError, write_workload
+from onceproof.harness.trial.source import SourceError, check_as_planned, write_workload
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,14 @@ def test_written_workload_lies_at_the_planned_offsets(bootstrap: str, topic: str
     assert acks.sort_by("id").equals(workload.planned_acks().sort_by("id"))
     last_batch = workload.batch_bounds()[workload.batches - 1]
     assert end_offsets(bootstrap, topic, "read_committed") == {p: end for p, (_, end) in last_batch.items()}
+
+
+def test_an_input_of_which_readers_see_what_was_to_be_aborted_is_refused(bootstrap: str, topic: str) -> None:
+    acks = write_workload(bootstrap, topic, Workload(seed=1)).to_pylist()
+    check_as_planned(bootstrap, topic, acks)
+    last = next(ack for ack in reversed(acks) if ack["committed"])
+    with pytest.raises(SourceError, match="1 records of aborted transactions can be read, and 0 of committed"):
+        check_as_planned(bootstrap, topic, [one | {"committed": one["committed"] and one != last} for one in acks])
 
 
 def test_a_workload_is_written_in_little_time(bootstrap: str, topic: str) -> None:
