@@ -106,10 +106,12 @@ def _in_memory(call: ast.Call, module: Module) -> bool:
                 return not any(isinstance(one, ast.Name | ast.Attribute | ast.Starred) for one in call.args)
             return name in IN_MEMORY.split()
         case ast.Attribute(value, method):
-            few = len(call.args) <= 1 and not call.keywords
-            named = dotted_name(value).rpartition(".")[2] in given_names(module, CONTAINERS.split())
-            of_container = method in OF_CONTAINERS.split() and named
-            return of_container or method in OF_ANYTHING.split() or (few and method in OF_LISTS.split())
+            if method in OF_ANYTHING.split():
+                return True
+            if method in OF_LISTS.split() and len(call.args) <= 1 and not call.keywords:
+                return True
+            own = dotted_name(value).rpartition(".")[2]
+            return method in OF_CONTAINERS.split() and own in given_names(module, CONTAINERS.split())
     return False
 
 

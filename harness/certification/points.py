@@ -213,9 +213,10 @@ def line_at(line: Line, batch: int | None, nth: int) -> Point:
     return Point("line", None, where, nth)
 
 
-def in_a_row(at: Point, action: Action, times: int) -> Plan:
-    """The same at the first ``times`` reports of a point."""
-    return Plan(tuple(Fault(replace(at, nth=nth), (action,)) for nth in range(1, times + 1)))
+def in_a_row(at: Point, action: Action, times: int, apart: int = 1) -> Plan:
+    """The same at the first ``times`` reports of a point; or at each report that many ``apart``, where each run comes
+    there so often."""
+    return Plan(tuple(Fault(replace(at, nth=apart * turn), (action,)) for turn in range(1, times + 1)))
 
 
 def of_one_task(at: Point, seen: Executed) -> Point:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ....faults import Fault, Plan, format_action
 from ..effects import Effect, Family
@@ -44,13 +43,12 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
 def _before_the_last(last: Effect, batch: int, times: int) -> Iterator[SweepPoint]:
     """The tries that a sink counts are on record there, and the batch is not, as a rule: each driver asks for as much.
     Where the batch is, the replay does not come there: then the point with one such death stands for the other."""
-    at = last.point("before", batch)
-    in_a_row = tuple(Fault(replace(at, nth=last.nth * turn), (KILL,)) for turn in range(1, times + 1))
-    for faults, detail in ((in_a_row, f"{times} times in a row"), ((in_a_row[0], crash_in(batch)), "and behind all")):
-        here, way = Step(last.phase, "before"), f"in a row before {last.address}"
-        yield SweepPoint(
-            here, format_action(KILL), MIDDLE, batch, Plan(faults), f"{last.shown}, {detail}", alone=True, way=way
-        )
+    several = in_a_row(last.point("before", batch), KILL, times, apart=last.nth)
+    once = Plan((several.faults[0], crash_in(batch)))
+    here, way = Step(last.phase, "before"), f"in a row before {last.address}"
+    for plan, what in ((several, f"{times} times in a row"), (once, "and behind all")):
+        detail = f"{last.shown}, {what}"
+        yield SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, detail, alone=True, way=way)
 
 
 def _in_pieces(question: Question, family: Family, batch: int) -> Iterator[SweepPoint]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....faults import Action, Fault, Moment, Plan, Point, format_action
 from ..effects import Effect, ends, numbers, steady
 from ..files import FILES
-from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, evenly, line_at
+from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, evenly, in_a_row, line_at, under
 from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import Line, Step, driver_lines, executed
@@ -56,11 +56,10 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
 
 def _again_and_again(effect: Effect, action: Action, batch: int) -> SweepPoint:
     """It fails where it came last in the first run, and where each run but the last has come as far."""
-    first = effect.point("before", batch)
-    faults = tuple(Fault(replace(first, nth=effect.nth * turn), (action,)) for turn in range(1, STARTS))
+    plan = in_a_row(effect.point("before", batch), action, STARTS - 1, apart=effect.nth)
     here, detail = Step(effect.phase, "before"), f"{DETAIL}, {STARTS - 1} times in a row"
-    way = _way(effect)
-    return SweepPoint(here, format_action(action), MIDDLE, batch, Plan(faults, AGAIN), detail, alone=True, way=way)
+    point = SweepPoint(here, format_action(action), MIDDLE, batch, plan, detail, alone=True, way=_way(effect))
+    return under(AGAIN, point)
 
 
 def _of_effect(effect: Effect, action: Action, batch: int, last: Effect) -> SweepPoint:

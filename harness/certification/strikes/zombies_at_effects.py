@@ -28,7 +28,6 @@ COMMIT by leaving ``with`` comes behind all lines inside."""
 COMMITS = ("COMMIT", "COMMIT PREPARED", "EXEC", "EndTxn")
 
 FOR_GOOD = ", for good"
-REMOVING = ("delete", "truncate")
 TAKING = 3
 """Changes that empty or remove a file."""
 
@@ -77,7 +76,7 @@ def half_way(question: Question) -> Iterator[SweepPoint]:
     batch = question.middle
     for family in FAMILIES:
         changes = [one for one in effects_of(question, family, batch) if one.where.get("op") != "mkdir"]
-        taking = [one for one in changes if one.empties or one.where.get("op") in REMOVING]
+        taking = [one for one in changes if one.empties or one.where.get("op") == "delete"]
         chosen = {one.address: one for one in (*changes[:1], *evenly(taking, TAKING)) if one.steady and one.answered}
         struck = [one.address for one in _chosen(question, family)]
         for change in chosen.values():
