@@ -130,7 +130,7 @@ class Engine:
         (point,) = pack.points
         for attempt in range(1, (TRIES_OF_ONE_OF_SEVERAL if point.way else TRIES) + 1):
             try:
-                result = self._trial(pack)
+                result = self._undisturbed(work, pack)
             except Exception as error:
                 if work.stopped:  # the environment was closed under it: that is no result
                     return
@@ -146,6 +146,15 @@ class Engine:
         landed = all(fault.confirmed for fault in result.verdict.faults)
         outcome = judged(result.verdict, result.timings["total"], result.directory)
         self._keep(work, _result(point, outcome, reached, landed, attempt, pack))
+
+    def _undisturbed(self, work: _Work, pack: Pack) -> TrialResult:
+        """A trial, and a second one where the environment broke by itself: that says nothing of the point."""
+        try:
+            return self._trial(pack)
+        except Unavailable:
+            if work.stopped:
+                raise
+            return self._trial(pack)
 
     def _trial(self, pack: Pack) -> TrialResult:
         asked = replace(

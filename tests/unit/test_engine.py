@@ -42,14 +42,17 @@ class Tries:
 
 
 class Ends(Tries):
-    """Its trials end in an error."""
+    """Its first ``trials`` end in an error."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, trials: int) -> None:
         super().__init__(0)
-        self.error = error
+        self.error, self.trials = error, trials
 
     def trial(self, request: Request) -> Any:
-        raise self.error
+        result = super().trial(request)
+        if len(self.requests) <= self.trials:
+            raise self.error
+        return result
 
 
 def tried(session: Tries, directory: Path, way: str = "") -> PointResult:
@@ -84,5 +87,11 @@ def test_one_that_others_may_stand_for_is_tried_less_often(tmp_path: Path) -> No
 def test_the_sinks_own_error_is_told_from_the_environments(
     tmp_path: Path, error: Exception, own_error: str | None
 ) -> None:
-    result = tried(Ends(error), tmp_path)
+    result = tried(Ends(error, trials=2), tmp_path)
     assert (result.verdict, result.without_trial, result.own_error) == ("inconclusive", True, own_error)
+
+
+def test_a_trial_whose_environment_broke_by_itself_is_done_again(tmp_path: Path) -> None:
+    broken = Unavailable("a transaction that was to be aborted can be read")
+    result = tried(session := Ends(broken, trials=1), tmp_path)
+    assert (result.verdict, result.reached, result.without_trial, len(session.requests)) == ("pass", True, False, 2)
