@@ -28,20 +28,21 @@ MARKS = re.compile(r"^\s|^[~^]+$|^$")
 GATEWAY_EXITED = "[JAVA_GATEWAY_EXITED]"
 """In PySpark's exception where the driver's JVM has ended before it was ready (pyspark/java_gateway.py)."""
 
-NO_JVM = "the driver's JVM does not start"
-"""Begins what is said of such a driver, where its JVM says why."""
+
+class NoJvm(str):
+    """What is said of a driver whose JVM does not start, where that one says why."""
 
 
 def error_in(log: Path, sink: Path) -> str | None:
     """The last exception that passed through the sink's file, else the last one at all; None if there is none. Of a
-    JVM that does not start it is what that one says."""
+    JVM that does not start it is what that one says, as a NoJvm."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
     except OSError:
         return None
     found = _exception_in(text, sink)
     why = start_error(text) if found and GATEWAY_EXITED in found else None
-    return f"{NO_JVM}: {why}" if why else found
+    return NoJvm(f"the driver's JVM does not start: {why}") if why else found
 
 
 def _exception_in(text: str, sink: Path) -> str | None:

@@ -39,7 +39,7 @@ from ..sink_process import SinkProcess
 from . import checkpoint
 from .act import Acted, act
 from .arrange import Resources, arrange
-from .driver_log import NO_JVM
+from .driver_log import NoJvm
 from .fault_records import fault_records
 from .journal import Journal
 from .processed import Batches, Processed
@@ -320,7 +320,7 @@ def _raise_own_error(
         return
     if failures:
         raise Unavailable(f"{'; '.join(failures)}; see {directory / 'logs'}")
-    if outcome.error and outcome.error.startswith(NO_JVM):
+    if isinstance(outcome.error, NoJvm):
         raise UsageError(f"{outcome.error}: look at the properties of Spark (--conf, CONF); see {directory / 'logs'}")
     where = "before its first batch" if outcome.batch is None else f"in batch {outcome.batch}"
     what = (

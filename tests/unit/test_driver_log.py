@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from onceproof.harness.errors import UsageError
 from onceproof.harness.trial.act import Acted
-from onceproof.harness.trial.driver_log import NO_JVM, error_in
+from onceproof.harness.trial.driver_log import NoJvm, error_in
 from onceproof.harness.trial.supervisor import JobOutcome
 from onceproof.harness.trial.trial import _raise_own_error
 
@@ -80,14 +80,16 @@ def test_of_an_error_in_the_jvm_that_python_met_the_jvms_own_exception_counts(tm
 )
 def test_of_a_jvm_that_does_not_start_its_own_words_count(tmp_path: Path, printed: str, why: str) -> None:
     python = "pyspark.errors.exceptions.base.PySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java gateway process exited.\n"
-    assert error_in(written(tmp_path, printed + python), SINK) == f"{NO_JVM}: {why}"
+    found = error_in(written(tmp_path, printed + python), SINK)
+    assert isinstance(found, NoJvm)
+    assert found == f"the driver's JVM does not start: {why}"
     later = "java.io.IOException: of a driver that has started\n"
     assert error_in(written(tmp_path, printed + later), SINK) == later.strip()
 
 
 def test_a_driver_whose_jvm_does_not_start_is_not_blamed_on_the_sink(tmp_path: Path) -> None:
     spec: Any = SimpleNamespace(sink=SimpleNamespace(path=SINK))
-    why = f"{NO_JVM}: Error occurred during initialization of VM: Too small maximum heap"
+    why = NoJvm("the driver's JVM does not start: Too small maximum heap")
     acted = Acted(JobOutcome(finished=False, error=why), fired=False, broken=[])
     with pytest.raises(UsageError) as caught:
         _raise_own_error(spec, acted, [], {}, tmp_path)

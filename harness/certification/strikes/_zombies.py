@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ..effects import Effect
 from ..files import FILES
-from ..points import Question, SweepPoint, line_at
+from ..points import Question, SweepPoint, end_of, line_at
 from ..requests import REQUESTS
+from ..roles import MIDDLE
 from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
 
 LONGEST = 30.0
@@ -51,9 +53,15 @@ def paused_before(
     return paused(here, at, role, batch, until, f"{detail}, {change.shown}", *more, then=then)
 
 
-def way_before(change: Line | Effect) -> str:
-    """What points before the same change have in common: where one cannot be reached, another one stands for it."""
-    return f"taken for dead before {change if isinstance(change, Line) else change.address}"
+def until_its_end(change: Line | Effect, batch: int) -> SweepPoint:
+    """Before a change of the middle batch, until the other driver has ended that batch."""
+    return one_of_several(paused_before(change, MIDDLE, batch, end_of(batch)), change)
+
+
+def one_of_several(point: SweepPoint, change: Line | Effect) -> SweepPoint:
+    """Of the points before the same change: where it cannot be reached, another one stands for it."""
+    where = change if isinstance(change, Line) else change.address
+    return replace(point, way=f"taken for dead before {where}")
 
 
 def point_of(change: Line | Effect, batch: int) -> Point:

@@ -22,7 +22,7 @@ from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, driver_lines, executed, reports, task_lines
 from ._declaration import Strike
-from ._zombies import acting, of_changes, paused, paused_before, point_of, way_before
+from ._zombies import acting, of_changes, one_of_several, paused, paused_before, point_of, until_its_end
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
@@ -54,7 +54,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
     for role in dict.fromkeys((question.first_role, MIDDLE)):
         for line in _chosen(question, question.roles[role]):
             at = question.roles[role]
-            yield replace(paused_before(line, role, at, end_of(at)), way=way_before(line) if role == MIDDLE else "")
+            yield until_its_end(line, at) if role == MIDDLE else paused_before(line, role, at, end_of(at))
 
 
 def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -104,7 +104,7 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
         earlier = in_order[: in_order.index(line) + 1].count(lines[number])
         other = line_at(lines[number], batch, earlier + 1)
         point = _at_once(line, other, batch, f", until the other one is {where} its first change")
-        yield replace(point, way=way_before(line))
+        yield one_of_several(point, line)
 
 
 def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:

@@ -17,7 +17,7 @@ from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import reports
 from ._declaration import Strike
-from ._zombies import acting, of_changes, paused_before, way_before
+from ._zombies import acting, of_changes, one_of_several, paused_before, until_its_end
 
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
@@ -39,7 +39,7 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
     first = question.first_role
     for family in FAMILIES:
         for effect in _chosen(question, family):
-            yield replace(paused_before(effect, MIDDLE, batch, end_of(batch)), way=way_before(effect))
+            yield until_its_end(effect, batch)
         if first != MIDDLE and not of_changes(question, batch):
             for effect in effects_of(question, family, question.roles[first])[-1:]:
                 yield paused_before(effect, first, question.roles[first], end_of(question.roles[first]))
@@ -81,7 +81,7 @@ def half_way(question: Question) -> Iterator[SweepPoint]:
         struck = [one.address for one in _chosen(question, family)]
         for change in chosen.values():
             if change.address not in struck:
-                yield replace(paused_before(change, MIDDLE, batch, end_of(batch)), way=way_before(change))
+                yield until_its_end(change, batch)
             yield _half_way(question, change, batch)
 
 
@@ -90,7 +90,7 @@ def _half_way(question: Question, change: Effect, batch: int) -> SweepPoint:
     by_the_other = sum(matches(done, event) for event in reports(question.trace, batch))
     died = Fault(replace(done, nth=by_the_other + change.nth), (Action("kill", ITSELF),))
     point = paused_before(change, MIDDLE, batch, end_of(batch), ", and dies half-way", died)
-    return replace(point, way=way_before(change))
+    return one_of_several(point, change)
 
 
 STRIKE = Strike(66, (at_effects, for_good, half_way))
