@@ -19,9 +19,10 @@ from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.request import Request
 from onceproof.harness.runtime.waiting import NotYet, wait_for
 from onceproof.harness.session import Session
+from onceproof.harness.sinks import find_sink
 from trials import line_of, long
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 FOUND = {
     "ledger_by_attempt": ("task.commit:after", "duplicated"),
@@ -84,6 +85,10 @@ FOUND = {
     "orders_batches_as_text": ("batch.commit:before", "duplicated"),
     "commits_each_thousand": ("request:after", "duplicated"),
     "forgets_before_it_cleans": ("line *:{connection.execute(END, batch)}", "duplicated"),
+    "last_task_marks_the_batch": ("all tasks but one ended", "lost"),
+    "looks_before_it_fences": ("line *:{producer.flush(timeout=50)}", "duplicated"),
+    "skips_after_three_failures": ("request:before", "lost"),
+    "writes_in_place_behind_a_note": ("file:before", "lost"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
 
@@ -122,6 +127,33 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
     assert all(kind in point.anomalies for point in failed), failed
     assert failed[0].plan in certificate.summary
     assert rejudge(certificate, tmp_path / "sweep") == certificate
+
+
+LIMITS = {
+    "quarantines_the_third_try": ({"TRIES = 2": "TRIES = 5"}, "request:before", "lost"),
+    "waits_for_ten_seconds": ({"SECONDS = 10.0": "SECONDS = 30.0"}, "request:before", "lost"),
+    "gives_up_after_five_tries": (
+        {"TRIES = 5": "TRIES = 9", "FIRST_WAIT = 0.5": "FIRST_WAIT = 0.01"},
+        "line *:{cursor.execute(RECORD, (query, batch_id))}",
+        "lost",
+    ),
+}
+"""Broken sinks with a limit that lies beyond what is tried of every sink: more deaths, more seconds, more tries."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", LIMITS)
+def test_a_limit_that_the_sinks_code_names_is_gone_beyond(session: Session, tmp_path: Path, sink: str) -> None:
+    texts, points, kind = LIMITS[sink]
+    code = find_sink(sink).read_text()
+    for old, new in texts.items():
+        assert f"\n{old}\n" in code
+        code = code.replace(f"\n{old}\n", f"\n{new}\n")
+    (tmp_path / "mine.py").write_text(code)
+    asked = named(points, sink)
+    certificate = sweep(session, str(tmp_path / "mine.py"), tmp_path / "sweep", asked, fail_fast=True, batch=1)
+    assert certificate.verdict == "fail", certificate.summary
+    assert all(kind in point.anomalies for point in certificate.points if point.verdict == "fail")
 
 
 THIN = """

@@ -472,6 +472,17 @@ def test_a_query_that_its_application_starts_again_in_the_same_process(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("sink", "found"), [("inserts_what_is_missing", "duplicated"), ("postgres_ledger", None)])
+def test_a_driver_that_was_taken_for_dead_commits_behind_its_successor(
+    session: Session, sink: str, found: str | None
+) -> None:
+    plan = "request:before[kind=COMMIT, batch=1]#1 -> pause(driver, longest=30s) until batch.commit:after[batch=1]"
+    result = run(session, sink, plan)
+    assert [one.kind for one in result.verdict.anomalies] == ([found] if found else []), described(result)
+    assert landed(result), described(result)
+
+
+@pytest.mark.long
 def test_an_impairment_that_nothing_passes_is_inconclusive(session: Session) -> None:
     result = run(session, "redis_ledger", "query.start -> latency(1s, for=1ms)")
     assert result.verdict.outcome.value == "inconclusive", described(result)
