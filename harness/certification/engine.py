@@ -29,7 +29,8 @@ TRIES_OF_ONE_OF_SEVERAL = 2
 """The same where another point may stand for it: it may wait for what cannot come."""
 
 BROKEN = 3
-"""So many trials in a row without an environment to run in end a sweep: the rest would fare no better."""
+"""So many points in a row without an environment to run in, each tried twice, end a sweep: the rest would fare no
+better."""
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from onceproof.assertions import Workload
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
-from onceproof.harness.certification.results import RESULTS
+from onceproof.harness.certification.results import RESULTS, PointResult
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.request import Request
 from onceproof.harness.runtime.waiting import NotYet, wait_for
@@ -106,6 +106,14 @@ def sweep(session: Session, sink: str, directory: Path, points: str = "all", **m
     return certify(session, request, directory, Wanted(points=points, parallel=1, **more))
 
 
+def failed_with(kind: str, certificate: Certificate) -> Sequence[PointResult]:
+    """The failed points of a certificate that fails, each of which has found ``kind``."""
+    assert certificate.verdict == "fail", certificate.summary
+    failed = [point for point in certificate.points if point.verdict == "fail"]
+    assert all(kind in point.anomalies for point in failed), failed
+    return failed
+
+
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches", "archives_every_tenth_batch",
@@ -122,9 +130,7 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
     batch = None if sink in OF_ALL_BATCHES else 1
     certificate = sweep(session, sink, tmp_path / "sweep", named(points, sink), fail_fast=True, batch=batch)
     assert certificate.reference.verdict == "pass", certificate.reference.reason
-    assert certificate.verdict == "fail", certificate.summary
-    failed = [point for point in certificate.points if point.verdict == "fail"]
-    assert all(kind in point.anomalies for point in failed), failed
+    failed = failed_with(kind, certificate)
     assert failed[0].plan in certificate.summary
     assert rejudge(certificate, tmp_path / "sweep") == certificate
 
@@ -152,8 +158,7 @@ def test_a_limit_that_the_sinks_code_names_is_gone_beyond(session: Session, tmp_
     (tmp_path / "mine.py").write_text(code)
     asked = named(points, sink)
     certificate = sweep(session, str(tmp_path / "mine.py"), tmp_path / "sweep", asked, fail_fast=True, batch=1)
-    assert certificate.verdict == "fail", certificate.summary
-    assert all(kind in point.anomalies for point in certificate.points if point.verdict == "fail")
+    assert failed_with(kind, certificate)
 
 
 THIN = """
