@@ -102,11 +102,15 @@ class Glimpse:
 
 @dataclass(frozen=True)
 class Settlement:
-    """How the trial came to rest. ``unmet`` names each condition that did not hold at the deadline, in words."""
+    """How the trial came to rest. ``unmet`` names each condition that did not hold at the deadline, in words.
+
+    ``timed_out`` are transactions that were open at the deadline, and that their service aborted soon after it.
+    """
 
     input_committed: bool
     unmet: Sequence[str] = ()
     hanging: Sequence[Open] = ()
+    timed_out: Sequence[Open] = ()
 
 
 @dataclass(frozen=True)

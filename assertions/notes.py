@@ -18,7 +18,7 @@ SAFE = 0.5
 
 def notes(evidence: Evidence) -> list[str]:
     """One sentence each."""
-    found = (_torn, _failed, _hidden, _slow, _cut_anew, _kept_out, _refused, _early, _stayed)
+    found = (_torn, _failed, _hidden, _slow, _timed_out, _cut_anew, _kept_out, _refused, _early, _stayed)
     return [note for notes_of in found for note in notes_of(evidence)]
 
 
@@ -58,6 +58,15 @@ def _slow(evidence: Evidence) -> list[str]:
     return [
         f"a transaction was open for more than half of its timeout ({seconds:g} s) until the recovered job had "
         "committed its batch: if it takes longer, the service aborts what the sink may have decided to commit"
+        for seconds in sorted(timeouts)
+    ]
+
+
+def _timed_out(evidence: Evidence) -> list[str]:
+    """Transactions that nobody ended, for which readers have to wait after a crash."""
+    timeouts = {one.timeout for one in evidence.settlement.timed_out if one.timeout}
+    return [
+        f"a transaction that no attempt ended held readers up until its timeout ({seconds:g} s) was over"
         for seconds in sorted(timeouts)
     ]
 

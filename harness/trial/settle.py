@@ -37,10 +37,27 @@ SESSION_SECONDS = 1.0
 CLIENT_SECONDS = 60.0
 """default.api.timeout.ms of Kafka's clients: so long may one that lost its broker take to find another."""
 
+TRANSACTION_SECONDS = 60.0
+"""transaction.timeout.ms of Kafka's producers: a transaction with no longer timeout is left to it."""
+
+ABORT_SECONDS = 15.0
+"""So much later it is aborted at the latest: coordinators look for such ones each ten seconds
+(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+
 
 def settle_seconds(spec: TrialSpec) -> float:
     """How long quiet is waited for: longer where the plan takes a service away from its clients."""
     return spec.settle_deadline + (CLIENT_SECONDS if takes_service_away(spec.plan) else 0.0)
+
+
+def seconds_left(opened: Sequence[Open]) -> float:
+    """In which the service has aborted all of these; 0 if it is not known to, or takes longer than by default."""
+    left = [
+        one.timeout - one.age + ABORT_SECONDS
+        for one in opened
+        if one.age is not None and one.timeout is not None and one.timeout <= TRANSACTION_SECONDS
+    ]
+    return max(0.0, *left) if len(left) == len(opened) else 0.0
 
 
 @dataclass(frozen=True)
@@ -56,25 +73,36 @@ class Settler:
     def settle(self, finished: bool) -> Settlement:
         """Wait for quiet until the deadline; abort what is still open then, and say so.
 
-        A job that was given up is not waited for to commit its input.
+        A job that was given up is not waited for to commit its input. If nothing but transactions that their service
+        aborts soon is left at the deadline, that is waited for.
         """
         begun = time.monotonic()
         end = begun + settle_seconds(self.spec)
+        late: Sequence[Open] = ()
         while True:
             unmet, opened = self._look(finished, time.monotonic() - begun)
             if not unmet and not opened:
                 break
             if time.monotonic() > end:
-                break
+                more = 0.0 if unmet or late else seconds_left(opened)
+                if not more:
+                    break
+                late, end = opened, end + more
             threading.Event().wait(POLL)
-        opened = [self._aborted(item) for item in opened]
-        settlement = Settlement(self._input_committed(unmet), tuple(unmet) + tuple(self.broken), tuple(opened))
+        names = {item.name for item in opened}
+        settlement = Settlement(
+            input_committed=self._input_committed(unmet),
+            unmet=(*unmet, *self.broken),
+            hanging=tuple(map(self._aborted, opened)),
+            timed_out=tuple(item for item in late if item.name not in names),
+        )
         self.journal.record(
             "settle",
             {
                 "input_committed": settlement.input_committed,
                 "unmet": list(settlement.unmet),
-                "hanging": [f"{item.kind} {item.name} {item.state}" for item in opened],
+                "hanging": [f"{item.kind} {item.name} {item.state}" for item in settlement.hanging],
+                "timed_out": [f"{item.kind} {item.name}" for item in settlement.timed_out],
             },
         )
         return settlement

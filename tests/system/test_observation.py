@@ -16,7 +16,9 @@ from onceproof.harness.errors import ObservationError
 from onceproof.harness.kafka_topics import create_topics, end_offsets, read_topic, stable, unstable_partitions
 from onceproof.harness.kafka_transactions import abort_transaction, open_transactions
 from onceproof.harness.targets import postgres
+from onceproof.harness.trial.settle import ABORT_SECONDS, seconds_left
 from onceproof.harness.trial.source import SourceError, check_as_planned, write_workload
+from probed import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +145,18 @@ def test_an_aborted_transaction_holds_nobody_up(bootstrap: str, topic: str, hang
     assert open_transactions(bootstrap, [topic]) == []
     assert stable(bootstrap, topic)
     assert read_topic(bootstrap, topic, "read_committed") == []
+
+
+def test_its_timeout_ends_a_transaction_within_the_time_that_is_waited_for(bootstrap: str, topic: str) -> None:
+    settings = {"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-left", "transaction.timeout.ms": 1000}
+    producer = Producer(settings)
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(topic, b"left open")
+    producer.flush(10)
+    left = seconds_left(open_transactions(bootstrap, [topic]))
+    assert 0 < left <= ABORT_SECONDS + 1
+    assert wait_until(lambda: not open_transactions(bootstrap, [topic]) and stable(bootstrap, topic), left)
 
 
 def test_a_transaction_that_its_coordinator_forgot_is_aborted_in_its_partition(

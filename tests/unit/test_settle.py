@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from onceproof.faults import parse
 from onceproof.harness.environments.base import Addresses
 from onceproof.harness.targets import Location, targets
 from onceproof.harness.trial.journal import Journal
-from onceproof.harness.trial.settle import CLIENT_SECONDS, Settler, settle_seconds
+from onceproof.harness.trial.settle import ABORT_SECONDS, CLIENT_SECONDS, Settler, seconds_left, settle_seconds
 from onceproof.harness.trial.targets import Targets
 
 
@@ -58,3 +59,44 @@ def test_a_service_that_does_not_answer_is_not_at_rest_and_throws_no_verdict_awa
     settlement = settler.settle(finished=False)
     assert not settlement.input_committed
     assert [unmet for unmet in settlement.unmet if unmet.startswith("a service did not answer: connection")]
+
+
+def left_open(settler: Settler, *found: list[Open]) -> Settler:
+    """The same, where Kafka has these open transactions, one list for each time it is asked; the last stays."""
+    answers = list(found)
+    kafka = replace(
+        targets()["kafka"],
+        open=lambda location: answers.pop(0) if len(answers) > 1 else answers[0],
+        abort=lambda location, transaction: None,
+        unsettled=lambda location: [],
+    )
+    resources: Any = settler.resources
+    resources.targets = Targets(resources.targets.location, {"kafka": kafka})
+    settler.spec.settle_deadline = 0.0  # type: ignore[misc]
+    return settler
+
+
+def ongoing(timeout: float | None, age: float | None = 0.0) -> Open:
+    return Open("kafka", "t-1", "Ongoing", age=age, timeout=timeout)
+
+
+def test_a_transaction_that_its_timeout_ends_soon_is_waited_for(settler: Settler) -> None:
+    soon = ongoing(60.0, age=30.0)
+    settlement = left_open(settler, [soon], [soon], []).settle(finished=False)
+    assert (settlement.hanging, settlement.timed_out) == ((), (soon,))
+
+
+def test_one_that_is_still_there_then_hangs(settler: Settler) -> None:
+    left = ongoing(60.0, age=60.0 + ABORT_SECONDS - 0.1)
+    settlement = left_open(settler, [left]).settle(finished=False)
+    assert (settlement.hanging, settlement.timed_out) == ((left,), ())
+
+
+def test_the_last_of_several_is_waited_for_and_none_where_one_does_not_end() -> None:
+    assert seconds_left([ongoing(60.0, age=50.0), ongoing(10.0, age=1.0)]) == 10.0 + ABORT_SECONDS
+    assert seconds_left([ongoing(60.0, age=50.0), ongoing(None)]) == 0.0
+
+
+@pytest.mark.parametrize("left", [ongoing(900.0), ongoing(None), ongoing(60.0, None), ongoing(60.0, age=76.0)])
+def test_one_that_does_not_end_soon_hangs_at_once(settler: Settler, left: Open) -> None:
+    assert left_open(settler, [left], []).settle(finished=False).hanging == (left,)

@@ -448,6 +448,14 @@ def test_a_transaction_with_time_left_or_without_a_timeout_is_not(age: int, time
     assert left_for(age, timeout, batch) == []
 
 
+def test_a_transaction_that_only_its_timeout_ended_is_noted() -> None:
+    opened = Open("kafka", "job-0", "Ongoing", "out-1", age=20, timeout=60)
+    trial = evidence(None, killed_in_batch_1(), LANDED)
+    found = judge(replace(trial, settlement=replace(trial.settlement, timed_out=[opened])))
+    assert found.outcome is PASS
+    assert found.notes == ["a transaction that no attempt ended held readers up until its timeout (60 s) was over"]
+
+
 # --- guarantees ---
 
 
