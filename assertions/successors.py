@@ -59,8 +59,8 @@ def kept_out(struck: Struck) -> bool:
 def refused(struck: Struck) -> bool:
     """Whether the sink refused the other driver, so that none was left but the one that stood still, which went on.
 
-    It had got to where the sink attaches itself to the stream, and ended there by an error of its own; it began no
-    query, and no other fault had fired.
+    It had got to where the sink attaches itself to the stream, and ended there by an error or an exit code of its own;
+    it began no query, and no other fault had fired.
     """
     if not has_successor(struck) or not _was_given_up(struck):
         return False
@@ -69,7 +69,7 @@ def refused(struck: Struck) -> bool:
     ends = [event for event in meanwhile if event["event"] == "driver.exited"]
     if _other_fault_fired(struck, end) or any(_begins(event) for event in meanwhile):
         return False
-    by_itself = all(event.get("code") and event.get("error") and not event.get("planned") for event in ends)
+    by_itself = all(event.get("code", 0) > 0 and not event.get("planned") for event in ends)
     return bool(ends) and by_itself and _attached_at(meanwhile) is not None
 
 
@@ -97,7 +97,8 @@ def _resumed(struck: Struck, given_up: bool) -> bool:
 
 
 def _other_fault_fired(struck: Struck, end: int) -> bool:
-    fired = (event for event in struck.journal[:end] if event["event"] == "fault.fired")
+    """Whether one did during the pause: what an earlier one did is over, since the stopped driver had got here."""
+    fired = (event for event in struck.journal[struck.fired_at : end] if event["event"] == "fault.fired")
     return any(event["fault"] != struck.traces.number for event in fired)
 
 

@@ -54,18 +54,19 @@ TORN_FACTS = frozenset({"binascii.Error", "struct.error", "tarfile.ReadError", "
 one says nothing."""
 
 FACT = """
-    Violations? Constraint Unique Duplicated? Already Exists? Found NoSuch Missing Undefined
+    Violations? Constraint Unique Duplicated? Already Exists? Found NoSuch NoNode Missing Undefined
     Unknown(?=[A-Z]) Mismatch(ed)? (?<!Write)(?<!Transaction)Conflict Precondition ConditionalCheck
     Invalid Validation Decoder? Parser? OutOfRange Overflow Truncation DivisionByZero TooLarge TooLong
     NotSupported Unsupported NoData ^Data$ NullValue TooManyRows ^Empty$ ^Full$ QueueEmpty QueueFull EmptyData
-    ^Catalog$ ^Binder$ ^Analysis$ ^Cancelled$ Unpickling BadZip BadGzip
+    ^Catalog$ ^Binder$ ^Analysis$ ^Cancelled$ ^Watch$ Unpickling BadZip BadGzip
 """
 """Words of a class's name that speak of the data, of the target's state, or of what somebody has done on purpose.
 
 None of them: Held and Locked, with which somebody else may be done at any time; Unknown at the end, of an outcome.
 """
 ON_THE_WAY = """
-    Connection Host Server Node Broker Leader Coordinator Metadata Protocol Response Reply Chunk Pool Quota Closed
+    Connection Host Server (?<!No)Node(?!Exists) Broker Leader Coordinator Metadata Protocol Response Reply Chunk Pool
+    Quota Closed
 """
 """Words by which the others speak of the way: ConnectionDoesNotExist, ProtocolViolation, UnknownHost."""
 UNDONE = """
@@ -83,7 +84,7 @@ NEVER_BEGUN = frozenset(
         "Ask", "Buffer", "BusyLoading", "CannotConnectNow", "ClientConnector", "ClusterDown", "Connect",
         "ConnectTimeout", "ConnectionRefused", "DiskFull", "ExecAbort", "MasterDown", "Moved", "NewConnection",
         "NoBrokersAvailable", "NoPermission", "NoScript", "OutOfMemory", "PoolTimeout", "ServerSelectionTimeout",
-        "TooManyConnections", "TryAgain", "Watch", "gaierror",
+        "TooManyConnections", "TryAgain", "gaierror",
         "psycopg.errors.ConnectionTimeout",
     }
 )  # fmt: skip

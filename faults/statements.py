@@ -65,6 +65,12 @@ def begins_at(path: Path, line: int) -> bool:
     return statement is not None and statement.lineno == line
 
 
+def leaves_at(path: Path, line: int, nth: int) -> bool:
+    """Whether the nth execution of ``line`` leaves a ``with``, which the one before has entered. Raises OSError or
+    SyntaxError."""
+    return nth % 2 == 0 and isinstance(statement_at(module_at(path, path.parent).tree, line), With)
+
+
 def returns_at(path: Path, line: int) -> bool:
     """Whether the statement that is executed at ``line`` is a ``return``: a ``try`` around it is left with it, so that
     what is raised after its call is seen there only if the call itself raises. Raises OSError or SyntaxError.

@@ -29,6 +29,7 @@ from .certificate import (
 )
 from .chance import Traces, left_to_chance
 from .engine import Engine
+from .failing_anyway import without_what_fails_anyway
 from .idle import idle
 from .inputs import inputs_of
 from .packing import Pack, of_each_kind, packs
@@ -308,7 +309,7 @@ class _SweepState:
     whole: bool = False
 
     def certificate(self) -> Certificate:
-        space, asked = map(self._but_for_what_was_not_reached, (self.space, self.asked))
+        space, asked = map(self._but_for_what_cannot_be, (self.space, self.asked))
         found = [result for point in asked.points if (result := self.store.get(point.text)) is not None]
         by_plan = {result.plan: result for result in found}
         results = [*found, *(one for one in self.store.failed() if one.plan not in by_plan)]
@@ -355,8 +356,13 @@ class _SweepState:
         large = self.store.get(LARGE_RUN.text)
         return found + (idle(large.place(self.directory), {LARGE: BATCH}) if large else [])
 
-    def _but_for_what_was_not_reached(self, space: Space) -> Space:
-        """Without the points for which others stand, or that depend on time."""
+    def _but_for_what_cannot_be(self, space: Space) -> Space:
+        """Without the points for which others stand, that depend on time, or whose statement fails by itself."""
+
+        def journal(result: PointResult) -> Sequence[Event]:
+            return read_journal(result.place(self.directory))
+
         traces = Traces(self.trace.journal, self.replay, [*self.roles.values()])
         space = but_for_those_that_others_stand_for(space, self.store)
-        return left_to_chance(space, self.store, traces, lambda result: read_journal(result.place(self.directory)))
+        space = left_to_chance(space, self.store, traces, journal)
+        return without_what_fails_anyway(space, self.store, journal)

@@ -29,7 +29,7 @@ def lines(question: Question) -> Iterator[SweepPoint]:
         if question.profile == "full":
             for role, callers in where.items():
                 for nth, above in enumerate(callers, 1):
-                    for action in _line_actions(question.code, [line, *above], everything=True):
+                    for action in _line_actions(question.code, [line, *above], nth, everything=True):
                         yield line_point(line, nth, len(callers), action, role, question.roles[role])
             continue
         where = {role: callers for role, callers in where.items() if (of := killed[role]) is None or line in of}
@@ -98,8 +98,8 @@ def _last(
     if last:
         yield KILL, last
         errors = {role: [*code.errors([line, *where[role][-1]])][:1] for role in last}
-        error = next(iter(errors.values()))
-        for action in fails(code, line, error)[:1]:
+        role, error = next(iter(errors.items()))
+        for action in fails(code, line, error, last[role])[:1]:
             yield action, {role: nth for role, nth in last.items() if errors[role] == error}
 
 
@@ -109,16 +109,17 @@ def _killed(question: Question, batch: int) -> Mapping[Line, int] | None:
     return executed(question.replay, batch, runs[0]).lines if runs else None
 
 
-def _line_actions(code: Code, lines: Sequence[Line], *, everything: bool) -> list[Action]:
+def _line_actions(code: Code, lines: Sequence[Line], nth: int, *, everything: bool) -> list[Action]:
     """Kill, and each exception that the code around the line, and around those that called it, is ready for."""
-    errors = fails(code, lines[0], code.errors(lines))
+    errors = fails(code, lines[0], code.errors(lines), nth)
     return [KILL, *(errors if everything else errors[:1])]
 
 
-def fails(code: Code, line: Line, errors: Sequence[str]) -> list[Action]:
-    """Each exception before the line, and after a call of it, unless the call has come to nothing then; without any, a
-    failure of no class in particular. None where nothing that the line calls may fail."""
-    if not code.may_fail(line):
+def fails(code: Code, line: Line, errors: Sequence[str], nth: int = 1) -> list[Action]:
+    """Each exception before the nth execution of the line, and after a call of it, unless the call has come to nothing
+    then; without any, a failure of no class in particular. None where nothing that the line calls may fail, nor where a
+    ``with`` is left: whatever fails there, ``__exit__`` has been called, which an exception in its place prevents."""
+    if not code.may_fail(line) or code.leaves(line, nth):
         return []
     before = [Action("fail", None, {"error": error}) for error in errors] or [FAIL]
     late = [one for one in errors if not says_undone(one) and code.may_be_done(line, one)] if code.calls(line) else []
@@ -191,7 +192,7 @@ def _new_ways(question: Question, role: str, batch: int, crash: Fault) -> Iterat
             yield SweepPoint(here, format_action(KILL), role, batch, plan, "at the end of the replay")
             continue
         code = [line, *callers[line][nth - 1]]
-        for action in _line_actions(question.code, code, everything=nth == passed[line] + 1):
+        for action in _line_actions(question.code, code, nth, everything=nth == passed[line] + 1):
             yield line_point(line, nth, count, action, role, batch, crash)
 
 
@@ -209,8 +210,9 @@ def errors_anew(code: Code, before: Sequence[Event], after: Sequence[Event]) -> 
     for line, callers in callers_by_line(after).items():
         if code.calls(line) and code.may_fail(line):
             for error, nth in caught(line, callers, code.errors).items():
-                action = Action("fail", None, {"error": error})
-                yield line, passed[line] + nth, passed[line] + len(callers), action
+                if not code.leaves(line, passed[line] + nth):
+                    action = Action("fail", None, {"error": error})
+                    yield line, passed[line] + nth, passed[line] + len(callers), action
 
 
 def known_ways(question: Question) -> set[Way]:

@@ -139,7 +139,8 @@ class Code:
     whether the line's statement calls something; ``acts``: whether it may change something outside of its process;
     ``begins``: whether it is the statement's first line; ``may_fail``: whether anything that it calls may, for a reason
     outside of it; ``may_be_done``: whether what it calls last may have been done where it raises this class, although
-    no other point shows that. ``numbers`` that the code names.
+    no other point shows that; ``leaves``: whether the nth execution of a line leaves a ``with``. ``numbers`` that the
+    code names.
     """
 
     errors: Callable[[Sequence[Line]], Sequence[str]] = lambda lines: ()
@@ -150,6 +151,7 @@ class Code:
     numbers: frozenset[float] = frozenset()
     may_fail: Callable[[Line], bool] = lambda line: True
     may_be_done: Callable[[Line, str], bool] = lambda line, error: True
+    leaves: Callable[[Line, int], bool] = lambda line, nth: False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ...faults.embedded import undone_at
 from ...faults.failing import may_be_done_at, may_fail_at
 from ...faults.handlers import errors_in, states_a_fact
 from ...faults.numbers import numbers_in
-from ...faults.statements import begins_at, calls_at
+from ...faults.statements import begins_at, calls_at, leaves_at
 from ..environment_options import EnvironmentOptions
 from ..errors import UsageError
 from ..jobs import find_job, reference_jobs, shape_with
@@ -88,6 +88,7 @@ def question_of(
             numbers=_numbers(sink, trace.journal),
             may_fail=lambda line: may_fail_at(sink.parent / line.file, line.line, sink.parent),
             may_be_done=may_be_done,
+            leaves=lambda line, nth: leaves_at(sink.parent / line.file, line.line, nth),
         ),
         durable=literals(sink).get("DURABLE") is True,
         known_failures=names_plans(wanted.points),

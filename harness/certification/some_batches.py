@@ -98,7 +98,7 @@ def _of_lines(question: Question, run: _Run) -> Iterator[SweepPoint | Gap]:
 def _errors(question: Question, new: Sequence[Event], role: str, batch: int) -> Iterator[SweepPoint]:
     for line, callers in callers_by_line(new).items():
         errors = caught(line, callers, question.code.errors)
-        for action in fails(question.code, line, [*errors]):
+        for action in fails(question.code, line, [*errors], min(errors.values(), default=1)):
             nth = errors.get(str(action.arguments.get("error")), 1)
             yield line_point(line, nth, len(callers), action, role, batch)
 

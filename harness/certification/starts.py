@@ -101,7 +101,7 @@ def _caught(question: Question, start: Sequence[Event]) -> Iterator[tuple[Line, 
     """Each exception that the code of a start catches, at the first execution of the line at which it does."""
     for line, callers in callers_by_line(start).items():
         errors = caught(line, callers, question.code.errors)
-        for action in fails(question.code, line, [*errors]) if errors else ():
+        for action in fails(question.code, line, [*errors], min(errors.values())) if errors else ():
             yield line, errors[str(action.arguments["error"])], action
 
 

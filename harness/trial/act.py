@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,9 @@ def act(
             stack.callback(environment.arm_brokers, None, None)
         stack.callback(actuator.restore, spec.deadline)  # before brokers are disarmed, which may restart them
         starter = _Starter(spec, environment, resources, reading, point, directory)
-        supervisor = actuator.supervisor = _supervisor(starter, processed, record, progress, watch)
+        supervisor = actuator.supervisor = _supervisor(
+            starter, processed, record, progress, _between_drivers(watch, disk)
+        )
         stack.callback(supervisor.end)
         others = actuator.others = _others(starter, sink_process, supervisor, record)
         stack.callback(others.end)
@@ -144,7 +146,11 @@ def _recorder(journal: Journal, progress: TrialProgress, watch: Watch | None) ->
 
 
 def _supervisor(
-    starter: _Starter, processed: Processed, record: Record, progress: TrialProgress, watch: Watch | None
+    starter: _Starter,
+    processed: Processed,
+    record: Record,
+    progress: TrialProgress,
+    between_drivers: Callable[[], None],
 ) -> Supervisor:
     return Supervisor(
         start=starter.start,
@@ -153,7 +159,7 @@ def _supervisor(
         record=record,
         progress=progress,
         deadline=starter.spec.deadline,
-        before_restart=watch.after_death if watch else lambda: None,
+        before_restart=between_drivers,
         stop=None if trigger_of(starter.spec.trigger).ends_by_itself else starter.stop,
         epochs=starter.spec.resolved.shape.execution in ("continuous", "real-time"),
     )
@@ -366,6 +372,17 @@ def _observer(resources: Resources, arranged: Future[Any], watch: Watch | None, 
         return {} if digest is None else {"offsets": digest}
 
     return observe
+
+
+def _between_drivers(watch: Watch | None, disk: Disk | None) -> Callable[[], None]:
+    """Reads what a dead driver has left."""
+
+    def read() -> None:
+        if watch is not None:
+            with disk.being_read() if disk is not None else nullcontext():
+                watch.after_death()
+
+    return read
 
 
 def _worker_of(journal: Journal) -> Any:

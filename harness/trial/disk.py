@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,18 +72,30 @@ class Disk:
             lost = [pending.text for pending in undone]
             self._pending.clear()
             lost += [text for inode, path in self._inodes() if (text := self._reset(inode, path, names_kept))]
-            self._synced = {inode: path.read_bytes() for inode, path in self._inodes() if inode in self._synced}
+            self._synced = {inode: content for inode, content in self._contents().items() if inode in self._synced}
         return f"lost {', '.join(lost)}" if lost else "lost nothing: all was synced"
+
+    @contextmanager
+    def being_read(self) -> Iterator[None]:
+        """No process of the job runs meanwhile. What a reader changes is no change of the job's, and stays: whoever
+        opens a database first after a crash recovers it."""
+        before = self._contents()
+        yield
+        with self._lock:
+            after = self._contents()
+            changed = {inode: content for inode, content in after.items() if before.get(inode) != content}
+            kept = {inode: content for inode, content in self._synced.items() if inode in after or inode not in before}
+            self._synced = kept | {inode: content for inode, content in changed.items() if inode in kept}
 
     def _before(self, op: str, path: Path, thread: str) -> None:
         """Keep what the change is going to remove. What the thread's last one would have removed, had it been done, is
         of no interest any more."""
         self._replaced.pop(thread, None)
-        if op in ("rename", "delete") and path.is_file():
+        if op in ("rename", "delete") and (path.is_symlink() or path.is_file()):
             self._number += 1
             kept = self.kept / str(self._number)
             self.kept.mkdir(exist_ok=True)
-            os.link(path, kept)
+            os.link(path, kept, follow_symlinks=False)
             self._replaced[thread] = kept
         elif op in ("create", "open", "truncate") and path.is_file():
             self._synced.setdefault(path.stat().st_ino, path.read_bytes())
@@ -107,7 +119,8 @@ class Disk:
 
     def _sync(self, path: Path) -> None:
         if path.is_dir():
-            self._pending = [pending for pending in self._pending if pending.directory != path]
+            synced = path.resolve()
+            self._pending = [pending for pending in self._pending if pending.directory.resolve() != synced]
         else:
             self._synced[path.stat().st_ino] = path.read_bytes()
 
@@ -128,16 +141,19 @@ class Disk:
     def _inodes(self) -> list[tuple[Inode, Path]]:
         """Each file once for each of its names."""
         paths = [path for path in sorted(self.directory.rglob("*")) if self.kept not in path.parents]
-        return [(path.stat().st_ino, path) for path in paths if path.is_file()]
+        return [(path.stat().st_ino, path) for path in paths if path.is_file() and not path.is_symlink()]
+
+    def _contents(self) -> dict[Inode, bytes | None]:
+        return {inode: path.read_bytes() for inode, path in self._inodes()}
 
 
 def _move_back(path: Path, source: Path, replaced: Path | None) -> None:
-    if path.exists():
+    if os.path.lexists(path):
         os.replace(path, source)
     if replaced is not None:
         _put_back(replaced, path)
 
 
 def _put_back(kept: Path, path: Path) -> None:
-    if not path.exists():
-        os.link(kept, path)
+    if not os.path.lexists(path):
+        os.link(kept, path, follow_symlinks=False)

@@ -22,7 +22,8 @@ BACK_OFF = (1.0, 4.0, 12.0)
 somebody else holds. Not before a fault has fired."""
 
 HANGS = 2
-"""How often a driver that hangs after a fault, without the job having made progress, is ended and started again."""
+"""How often a driver that hangs after a fault, without the job having made progress or met another fault, is ended and
+started again."""
 
 REAP = 5.0
 """Seconds within which the exit code of a driver that was killed is there."""
@@ -149,11 +150,13 @@ class Supervisor:
         self._launch()
         while True:
             if not self._ended_in_time():
-                hangs = 1 if self.progress.committed_batches() > committed else hangs + 1
+                moved = self.progress.committed_batches() > committed
+                excused = self.progress.consequences() > consequences
+                hangs = 1 if moved or excused else hangs + 1
                 if not self.progress.fired or hangs > HANGS:
                     return self._give_up_hanging()
                 self._end_hanging()
-                committed = self.progress.committed_batches()
+                committed, consequences = self.progress.committed_batches(), self.progress.consequences()
                 self.before_restart()
                 self._launch()
                 continue

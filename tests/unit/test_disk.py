@@ -76,6 +76,61 @@ def test_a_name_may_be_there_whose_content_is_not(job: Job) -> None:
     assert job.disk.lose_power() == "lost nothing: all was synced"
 
 
+def test_a_link_that_took_the_place_of_another_is_taken_back(job: Job) -> None:
+    """Versions are directories, and readers follow the link "current"."""
+    for version in ("v1", "v2"):
+        (job.target / version).mkdir()
+        with job.reported("link", f"new-{version}") as path:
+            path.symlink_to(version)
+        job.rename(f"new-{version}", "current")
+        if version == "v1":
+            job.sync("")
+    assert os.readlink(job.target / "current") == "v2"
+    assert job.disk.lose_power() == "lost link new-v2, rename of new-v2 to current"
+    assert os.readlink(job.target / "current") == "v1"
+    assert not os.path.lexists(job.target / "new-v2")
+
+
+def test_what_is_behind_a_link_is_a_file_of_its_own(job: Job) -> None:
+    job.write("a", "one")
+    job.sync("a")
+    job.write("a", " two")
+    with job.reported("link", "b") as path:
+        path.symlink_to("a")
+    assert job.disk.lose_power() == "lost link b, what was written to a"
+    assert job.files == {"a": "one"}
+
+
+def test_a_directory_is_synced_by_whatever_name(job: Job) -> None:
+    (job.target / "v1").mkdir()
+    (job.target / "current").symlink_to("v1")
+    job.write("v1/draft", "one")
+    job.sync("v1/draft")
+    job.rename("v1/draft", "v1/final")
+    job.sync("current")
+    assert job.disk.lose_power() == "lost nothing: all was synced"
+
+
+def test_what_a_reader_changes_while_nothing_of_the_job_runs_stays(job: Job) -> None:
+    """SQLite: whoever opens the database first puts the log's pages into it, and removes the log."""
+    for name in ("db", "log"):
+        job.write(name, "old")
+        job.sync(name)
+    job.write("log", " and new, unsynced")
+    with job.disk.being_read():
+        (job.target / "log").unlink()
+        (job.target / "db").write_text("old and new")
+    assert job.disk.lose_power() == "lost nothing: all was synced"
+    assert job.files == {"db": "old and new"}
+
+
+def test_what_nobody_changed_is_still_unsynced_when_it_has_been_read(job: Job) -> None:
+    job.write("a", "one")
+    with job.disk.being_read():
+        pass
+    assert job.disk.lose_power() == "lost file a"
+
+
 def test_a_file_has_what_it_had_when_it_was_synced_last(job: Job) -> None:
     job.write("a", "one")
     job.sync("a")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.faults.handlers import errors_at, errors_in, says_undone, states_a_fact
-from onceproof.faults.statements import calls_at, returns_at
+from onceproof.faults.statements import calls_at, leaves_at, returns_at
 
 SOURCE = """\
 import psycopg
@@ -282,6 +282,13 @@ def test_a_line_returns_if_its_statement_is_a_return(writer: Path) -> None:
     assert [line for line in range(1, 47) if returns_at(writer, line)] == [38, 41]
 
 
+def test_each_second_execution_of_a_with_leaves_it(tmp_path: Path) -> None:
+    sink = tmp_path / "sink.py"
+    sink.write_text("def f():\n    with (\n        a() as x,\n        b() as y,\n    ):\n        x.do(y)\n    g()\n")
+    found = [(line, nth) for line in (3, 4, 6, 7) for nth in (1, 2, 3, 4) if leaves_at(sink, line, nth)]
+    assert found == [(3, 2), (3, 4), (4, 2), (4, 4)]
+
+
 FACTS = """
     KeyError IndexError LookupError StopIteration StopAsyncIteration FileExistsError FileNotFoundError
     NotADirectoryError IsADirectoryError ProcessLookupError ValueError UnicodeDecodeError UnicodeError TypeError
@@ -294,6 +301,7 @@ FACTS = """
     psycopg.errors.StringDataRightTruncation psycopg.errors.FeatureNotSupported psycopg.errors.SyntaxError
     psycopg.errors.DependentObjectsStillExist psycopg.errors.DivisionByZero
     psycopg.errors.DataException psycopg.errors.TooManyRows
+    redis.exceptions.WatchError kazoo.exceptions.NodeExistsError kazoo.exceptions.NoNodeError
     kafka.errors.TopicAlreadyExistsError kafka.errors.UnknownTopicOrPartitionError
     kafka.errors.UnknownProducerIdError kafka.errors.DuplicateSequenceNumberError kafka.errors.OffsetOutOfRangeError
     kafka.errors.TransactionalIdNotFoundError kafka.errors.MessageSizeTooLargeError
@@ -394,7 +402,6 @@ def test_a_class_that_the_sinks_own_modules_define_states_a_fact(tmp_path: Path)
         ("aiohttp.ClientConnectorError", True),
         ("pymongo.errors.ServerSelectionTimeoutError", True),
         ("asyncpg.exceptions.TooManyConnectionsError", True),
-        ("redis.exceptions.WatchError", True),
         ("kafka.errors.NoBrokersAvailable", True),
         ("redis.exceptions.ConnectionError", False),
         ("kafka.errors.ProducerFencedError", False),

@@ -575,6 +575,20 @@ def test_a_lines_first_and_last_execution_are_swept_by_kill_and_by_fail_the_role
     ]
 
 
+def test_no_error_comes_where_a_with_is_left() -> None:
+    """Whatever fails there, ``__exit__`` has been called, and has rolled back."""
+    code = Code(leaves=lambda line, nth: line.line == 7 and nth % 2 == 0)
+    assert texts(space(lines(1, (7, 4), (8, 2)), roles={"middle": 1}, code=code), "line") == [
+        "line[s.py:7][batch=1]#1 -> kill(driver)",
+        "line[s.py:7][batch=1]#1 -> fail",
+        "line[s.py:7][batch=1]#4 -> kill(driver)",
+        "line[s.py:8][batch=1]#1 -> kill(driver)",
+        "line[s.py:8][batch=1]#1 -> fail",
+        "line[s.py:8][batch=1]#2 -> kill(driver)",
+        "line[s.py:8][batch=1]#2 -> fail",
+    ]
+
+
 def test_a_line_inside_a_try_raises_what_its_except_clauses_name_before_it_and_after_its_call() -> None:
     code = Code(errors=lambda line: ("psycopg.OperationalError",), calls=lambda line: True)
     assert texts(space(lines(1, (7, 1)), roles={"middle": 1}, code=code), "line") == [

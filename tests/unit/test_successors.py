@@ -73,6 +73,18 @@ def test_a_sink_that_refuses_the_other_driver_is_judged_by_what_a_reader_sees() 
     ]
 
 
+def test_one_that_ends_without_an_exception_is_refused_as_well() -> None:
+    left = {"event": "driver.exited", "incarnation": 2, "code": 3, "error": None}
+    found = verdict(None, went_on(inserted(waiting(until=22.0, **GIVEN_UP), left)), fault(PAUSED))
+    assert (found.outcome, len(found.notes)) == ("pass", 1)
+
+
+def test_what_was_struck_before_the_pause_holds_nobody_up_in_it() -> None:
+    paper = waiting()
+    paper.journal.insert(0, {"t": 0.0} | OTHER_FAULT)
+    assert list(verdict(None, went_on(paper), fault(PAUSED)).notes) == [NOTE]
+
+
 QUERY_BEGUN = {"event": "point", "phase": "query.start", "edge": "before", "run": "r2", "process": "local:2"}
 OTHER_FAULT = {"event": "fault.fired", "fault": 1, "number": 0, "action": "down(for=9s)"}
 UNKNOWN = {

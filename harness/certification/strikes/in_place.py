@@ -50,8 +50,10 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
         for one in evenly(ends(changed), AT_MOST):
             yield _of_effect(one, FAIL, batch, changed[-1])
     lines = driver_lines(question.trace, batch)
-    for place in dict.fromkeys((len(lines) // 2, len(lines) - 1)) if lines else ():
-        yield _point(lines[place], line_at(lines[place], batch, numbers(lines)[place]), FAIL, batch)
+    found = [one for one in zip(lines, numbers(lines), strict=True) if not question.code.leaves(*one)]
+    for place in dict.fromkeys((len(found) // 2, len(found) - 1)) if found else ():
+        line, nth = found[place]
+        yield _point(line, line_at(line, batch, nth), FAIL, batch)
 
 
 def _again_and_again(effect: Effect, action: Action, batch: int) -> SweepPoint:

@@ -71,7 +71,8 @@ def _behind(trace: Sequence[Event], phase: str, batch: int) -> Iterator[tuple[Ki
 
 
 def _begins(event: Event, phase: str) -> bool:
-    return (event["phase"], event.get("edge")) == (phase, "before")
+    """Whether a change begins there; what comes before the query's start has an address of its own."""
+    return (event["phase"], event.get("edge")) == (phase, "before") and "when" not in event
 
 
 def _kind(event: Event) -> Kind:
