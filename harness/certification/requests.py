@@ -17,6 +17,7 @@ from .trace import Event
 PHASE = "request"
 Address = tuple[tuple[str, Value], ...]
 ANSWER = "answer"
+COMMITS = ("COMMIT", "COMMIT PREPARED", "EXEC", "EndTxn")
 
 
 def _read(reported: Sequence[Event]) -> list[Effect]:
@@ -82,3 +83,9 @@ def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:
             if one.nth == 1:
                 found.setdefault(tuple(one.where.items()), []).append((role, one))
     return list(found.values())
+
+
+def endings(found: Sequence[Effect]) -> list[Effect]:
+    """Requests that end something: the last of a connection, and those that commit."""
+    last = {effect.thread: effect.address for effect in found}
+    return [one for one in found if one.where["kind"] in COMMITS or last[one.thread] == one.address]

@@ -40,7 +40,7 @@ BEYOND = (
     "what is written for a while only, such as by a time to live of more than 75 seconds, and the order of rows",
     "a checkpoint that is lost, older than the target, or copied (--points plans)",
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",
-    "what is done beyond the first twelve batches only; of what is done in some of these, or in a batch of 16,000 "
+    "what is done beyond the first twelve batches only; of what is done in some of these, or in a batch of 30,000 "
     "rows, and in none of the workload's, all but a driver's death and errors in the sink's own lines",
     "between two pieces of a batch where a piece has more rows than the workload's batches: all but a driver's death "
     "behind the first one",
@@ -52,7 +52,7 @@ BEYOND = (
     "in a job of your own, a replay in another number of partitions, and a query that starts again in its process",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
-    "more than twelve batches, batches without any rows or of more than 16,000, and times finer than a millisecond",
+    "more than twelve batches, batches without any rows or of more than 30,000, and times finer than a millisecond",
 )
 """What no sweep strikes or tries, in any profile."""
 

@@ -32,7 +32,7 @@ def space(*trace: dict[str, Any], wanted: str = "effects", **more: Any) -> Space
 
 
 def struck(found: Space, action: str = "kill(driver)") -> list[str]:
-    others = ("each time", "then b", "times in a row", "and behind all")
+    others = ("each time", "then b", "times in a row", "and behind all", "back after")
     points = [one for one in found.points if one.action == action and not any(other in one.detail for other in others)]
     texts = [one.text.split("; ")[-1] for one in points]
     return [text.split(" -> ")[0].removeprefix("file:").replace(", batch=1]#1", "") for text in texts]

@@ -49,6 +49,27 @@ def test_the_query_fails_behind_its_batch_and_by_a_request_that_is_lost() -> Non
     assert format_plan(parse(BEHIND)) == BEHIND
 
 
+def test_the_answer_of_a_commit_that_others_follow_is_lost_too() -> None:
+    delete = reported("request", service="postgres", kind="DELETE")
+    lost = [text for text in texts(INSERT, COMMIT, delete, COMMIT) if "after" in text]
+    assert lost == [f"{AGAIN}request:after[service=postgres, kind=COMMIT, batch=1]#{nth} -> drop" for nth in (1, 2)]
+
+
+def test_in_the_last_batch_the_first_and_the_last_change_are_lost_or_fail() -> None:
+    def at_the_end(*trace: dict[str, Any], **more: Any) -> list[str]:
+        question = Question(
+            trace=[one | {"batch": 4} for one in trace], roles={"middle": 1, "last": 4}, refusal=lambda plan: None,
+            **{"reference_job": True} | more,
+        )  # fmt: skip
+        return [one.text for one in space_of(question).points if one.role == "last" and "starts = 4" in one.text]
+
+    assert at_the_end(INSERT, COMMIT) == [
+        f"{AGAIN}request:before[service=postgres, kind={kind}, batch=4]#1 -> drop" for kind in ("INSERT", "COMMIT")
+    ]
+    assert at_the_end(CREATED) == [f'{AGAIN}file:before[op=create, path="target/1.json", batch=4]#1 -> fail']
+    assert at_the_end(INSERT, reference_job=False) == []
+
+
 def test_a_commit_that_others_follow_is_lost_too_and_of_many_kinds_some() -> None:
     delete = reported("request", service="postgres", kind="DELETE")
     trace = [*[INSERT] * 9, COMMIT, *(reported("request", service="postgres", kind=f"K{n}") for n in range(3)), delete]

@@ -12,7 +12,7 @@ from onceproof.harness.certification.some_batches import in_a_large_batch
 from onceproof.harness.certification.space import select, space_of
 from onceproof.harness.certification.strikes.larger import LARGE_RUN, tried_without_a_fault
 
-SET = "set batches = 1; set rows = 16000; "
+SET = "set batches = 1; set rows = 30000; "
 BEHIND_THE_BATCH = "; batch.commit:before[batch=0] -> kill(driver)"
 
 OF_BATCH = {"edge": "before", "run": "r", "event": "point", "process": "p", "thread": "1"}
@@ -54,7 +54,7 @@ def test_a_large_batch_is_run_without_a_fault_and_traced_where_several_batches_a
     found = space([asked("INSERT")])
     assert [point for point in found.points if point.role == "large"] == [LARGE_RUN]
     assert (LARGE_RUN.text, LARGE_RUN.traced) == (SET.removesuffix("; "), True)
-    assert LARGE_RUN.label == "without a fault, 16000 rows in one batch, large batch"
+    assert LARGE_RUN.label == "without a fault, 30000 rows in one batch, large batch"
     assert all(LARGE_RUN in select(found, points).points for points in ("effects", "request:after", "all"))
     assert LARGE_RUN not in select(found, "txn.end").points
     assert LARGE_RUN not in space([asked("INSERT")], batches=None).points
@@ -120,6 +120,6 @@ def test_what_the_sink_cannot_take_is_no_point_and_the_certificate_says_so() -> 
     assert list(found.points) == [point for point in asked_for.points if point != LARGE_RUN]
     assert found.whole
     assert scope_of(found, found, {}, {}).summary.endswith(
-        "not possible here: 16000 rows in one batch are more than it can take: "
+        "not possible here: 30000 rows in one batch are more than it can take: "
         "sink s.py fails in batch 0 by itself: too many parameters"
     )

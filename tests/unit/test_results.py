@@ -83,7 +83,7 @@ def test_a_run_that_failed_is_explained_by_a_point_of_it_that_failed_by_itself()
     assert unexplained([run], [result(), result(other)]) == [run]
     assert unexplained([run], [result(), result("sink.write:after[batch=3] -> kill(driver)", "fail")]) == [run]
     assert unexplained([run], [result(), result(other, "fail")]) == []
-    assert unexplained([run], [result(), result("set rows = 16000", "fail")]) == [run], "that was another run"
+    assert unexplained([run], [result(), result("set rows = 30000", "fail")]) == [run], "that was another run"
     weaker = run.model_copy(update={"guarantee": "none"})
     assert unexplained([weaker], [result(), result(other, "fail")]) == [weaker], "the point left more than the run"
 

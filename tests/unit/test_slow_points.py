@@ -111,6 +111,19 @@ def test_a_driver_comes_back_after_more_than_a_minute_where_its_batch_is_half_do
     assert all(one.alone for one in late)
 
 
+def test_it_comes_back_late_before_what_gives_a_file_its_name_too() -> None:
+    changes = [
+        reported("file", edge, op=op, path=f"target/{path}", batch=1)
+        for op, path in (("create", "draft"), ("sync", "draft"), ("link", "decided"), ("rename", "final"))
+        for edge in ("before", "after")
+    ]
+    late = [one.text for one in points([reported("sink.write", batch=1), *changes]) if "back after" in one.detail]
+    assert late == [
+        f'file:before[op={op}, path="target/{path}", batch=1]#1 -> kill(driver) then restart(driver, after=75s)'
+        for op, path in (("link", "decided"), ("rename", "final"))
+    ]
+
+
 def test_a_profile_of_steps_alone_has_neither() -> None:
     found = points(TRACE, profile="quick")
     assert not [one for one in found if "delay" in one.action or "back after" in one.detail]

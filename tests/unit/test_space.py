@@ -385,6 +385,28 @@ def test_it_comes_back_a_batch_later_before_changes_of_a_file_that_both_batches_
     ]
 
 
+def test_it_comes_back_behind_the_last_batch_which_no_further_one_mends() -> None:
+    def behind(roles: dict[str, int]) -> list[str]:
+        asked = [point("request", "before", batch=0, service="postgres", kind="INSERT", text="INSERT")]
+        trace = [
+            event
+            for batch in range(5)
+            for event in (
+                *batch_of(batch),
+                *(one for line in (6, 7, 8) for one in (*lines(batch, (line, 1)), asked[0] | {"batch": batch})),
+            )
+        ]
+        found = space(trace, roles=roles, code=Code(acts=lambda line: True)).points
+        return [one.text for one in found if "until the last batch" in one.detail]
+
+    assert behind({"middle": 2, "quiet": 3, "last": 4}) == [
+        f"line[s.py:{line}][batch=3]#1 -> pause(driver, longest=30s) until batch.commit:after[batch=4]"
+        for line in (6, 8)
+    ]
+    assert behind({"middle": 3, "last": 4}) == [], "it comes back a batch later there as well"
+    assert behind({"middle": 2}) == []
+
+
 def test_a_driver_is_taken_for_dead_before_what_only_other_batches_than_the_middle_one_do() -> None:
     def asked(batch: int, kind: str) -> dict[str, Any]:
         return point("request", "before", batch=batch, service="postgres", kind=kind, text=kind)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ....faults import Fault, Plan, format_action
+from ....faults import Fault, Plan, Point, Value, format_action
 from ..effects import Effect
 from ..kinds import EFFECT_PHASES, FAMILIES, effects_of, last_effect
 from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
@@ -51,6 +51,26 @@ def left_by_a_task(question: Question) -> Iterator[SweepPoint]:
         yield _behind(batch, here, "", first)
 
 
+def left_by_a_second_attempt(question: Question) -> Iterator[SweepPoint]:
+    """The first task fails at its end, and the driver dies behind the first effect of its next attempt: the replay's
+    attempts are counted from 0 again, and what has a higher number is older, and was cut short."""
+    batch = question.middle
+    seen = executed(question.trace, batch)
+    ended = Step("task.run", "after", seen.writing)
+    if seen.writing is None or ended not in seen.steps:
+        return
+    failed = of_one_task(selector(ended, batch, 1), seen)
+    of_task: dict[str, Value] = {"stage": seen.writing, "partition": failed.where["partition"]}
+    for family in FAMILIES:
+        done = [one for one in family.done(question.trace) if one["batch"] == batch and of_task.items() <= one.items()]
+        for effect in family.read(done)[:1] if question.can_have(family.phase) else ():
+            kind = {name: value for name, value in effect.where.items() if name in ("service", "kind", "op")}
+            again = Point(family.phase, "after", {**kind, "batch": batch, **of_task, "attempt": 1}, 1)
+            detail = f"then behind {effect.shown} of its next attempt"
+            point = _point(batch, shown(ended, seen), [detail], Fault(failed, (FAIL,)), Fault(again, (KILL,)))
+            yield replace(point, seen_once=True)  # an attempt that finds the first one's rows may write none
+
+
 def _in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
     """Of each request and change of a file of a batch whether a task of the stage ran then."""
     running, found = 0, []
@@ -82,4 +102,4 @@ def _point(batch: int, here: Step, detail: Sequence[str], *faults: Fault) -> Swe
     return SweepPoint(here, format_action(action), MIDDLE, batch, Plan(faults), details)
 
 
-STRIKE = Strike(36, (half_written, left_by_a_task))
+STRIKE = Strike(36, (half_written, left_by_a_task, left_by_a_second_attempt))

@@ -10,8 +10,8 @@ from ....faults import Action, Fault, Moment, Plan, Point, format_action
 from ..effects import Effect, ends, numbers, steady
 from ..files import FILES
 from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, evenly, in_a_row, line_at, under
-from ..requests import REQUESTS
-from ..roles import MIDDLE
+from ..requests import REQUESTS, endings
+from ..roles import LAST, MIDDLE
 from ..trace import Line, Step, driver_lines, executed
 from ._declaration import Strike
 
@@ -23,6 +23,10 @@ DETAIL = "started again in place"
 
 AT_MOST = 5
 """Requests or changes of files."""
+ENDINGS = 3
+"""Requests that end something and that others follow, whose answers are lost."""
+AT_THE_END = 3
+"""Requests or changes of files of the last batch."""
 
 
 def in_place(question: Question) -> Iterator[SweepPoint]:
@@ -43,8 +47,9 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
         yield _again_and_again(asked[-1], DROP, batch)
         for one in evenly(ends(asked), AT_MOST):
             yield _of_effect(one, DROP, batch, asked[-1])
-        if asked[-1].answered:
-            yield _point(Step(asked[-1].phase, "after"), asked[-1].point("after", batch), DROP, batch)
+        for one in (*evenly([one for one in endings(asked) if one != asked[-1]], ENDINGS), asked[-1]):
+            if one.answered:
+                yield _point(Step(one.phase, "after"), one.point("after", batch), DROP, batch)
     elif changed:
         yield _again_and_again(changed[-1], FAIL, batch)
         for one in evenly(ends(changed), AT_MOST):
@@ -54,6 +59,18 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
     for place in dict.fromkeys((len(found) // 2, len(found) - 1)) if found else ():
         line, nth = found[place]
         yield _point(line, line_at(line, batch, nth), FAIL, batch)
+
+
+def in_place_at_the_end(question: Question) -> Iterator[SweepPoint]:
+    """The same in the last batch: what is not done there, because the sink takes it for done, no further batch does."""
+    last = question.roles.get(LAST)
+    if not question.reference_job or last is None:
+        return
+    for family, action in ((REQUESTS, DROP), (FILES, FAIL)):
+        if found := steady(question, family, last):
+            for one in evenly(ends(found), AT_THE_END):
+                yield replace(_point(Step(one.phase, "before"), one.point("before", last), action, last), role=LAST)
+            return
 
 
 def _again_and_again(effect: Effect, action: Action, batch: int) -> SweepPoint:
@@ -78,4 +95,4 @@ def _point(here: Step | Line, at: Point | Moment, action: Action, batch: int) ->
     return SweepPoint(here, format_action(action), MIDDLE, batch, plan, detail=DETAIL, alone=True)
 
 
-STRIKE = Strike(85, (in_place,))
+STRIKE = Strike(85, (in_place, in_place_at_the_end))

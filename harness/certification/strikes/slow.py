@@ -9,8 +9,10 @@ from itertools import product
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ....faults.protocols import protocol_of
-from ..effects import Effect, steady
-from ..points import CRASH, KILL, Question, SweepPoint, crash_in, selector
+from ..effects import Effect, first_of_each
+from ..files import FILES
+from ..kinds import effects_of
+from ..points import CRASH, KILL, Question, SweepPoint, crash_in, evenly, selector
 from ..requests import REQUESTS, first_of_each_kind
 from ..roles import MIDDLE
 from ..trace import Step, executed, reports
@@ -29,6 +31,12 @@ GIVING_UP = 5.0
 SLOW = Action("latency", None, {"of": 1.0, "for": 25.0})
 """Two seconds for each question and its answer: readers are commonly told to wait for one or two in all. It is over
 before a job that fails meanwhile has been started again so often that it counts as stuck."""
+
+NAMING = ("rename", "link", "delete")
+"""Changes by which what was prepared in files becomes what readers see."""
+
+AT_MOST = 4
+"""Requests, and such changes: each of these trials takes longer than a minute."""
 
 AWAY = 75.0
 """Seconds from the driver's death to its successor's start: more than the minute for which markers are commonly kept,
@@ -145,15 +153,17 @@ def slow_recovery(question: Question) -> Iterator[SweepPoint]:
 
 
 def late_recovery(question: Question) -> Iterator[SweepPoint]:
-    """In the middle batch: where a first half of it has been done, and behind all of it. What that left at the service
-    may be gone by then: a transaction that was decided to be committed, a staging table, a lock."""
+    """In the middle batch: where a first half of it has been done, and behind all of it. What that left may be gone by
+    then: a transaction that was decided to be committed, a staging table, a lock, a draft that has no name yet."""
     batch = question.middle
     steps = executed(question.trace, batch).steps
     for step in (Step("sink.commit", "before"), Step(CRASH.phase, str(CRASH.edge))):
         if step in steps:
             yield _late(step, selector(step, batch), batch)
-    first_of_kinds = [one for one in steady(question, REQUESTS, batch) if one.nth == 1]
-    for effect in first_of_kinds[1:]:  # before the very first nothing of the batch has been done
+    changed = effects_of(question, FILES, batch)
+    naming = [one for one in changed[1:] if one.where["op"] in NAMING]  # before the very first nothing has been done
+    asked = first_of_each(effects_of(question, REQUESTS, batch))[1:]
+    for effect in (*evenly(asked, AT_MOST), *evenly(first_of_each(naming), AT_MOST)):
         yield _late(Step(effect.phase, "before"), effect.point("before", batch), batch, effect.shown)
 
 

@@ -18,7 +18,7 @@ from ..effects import Effect
 from ..files import FILES
 from ..kinds import FAMILIES, effects_of
 from ..points import Question, SweepPoint, end_of, evenly, line_at, selector
-from ..roles import MIDDLE
+from ..roles import LAST, MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, driver_lines, executed, reports, task_lines
 from ._declaration import Strike
@@ -49,6 +49,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
         if step in seen.steps:
             yield paused(shown(step, seen), selector(step, batch), MIDDLE, batch, end_of(batch), "")
     yield from _a_batch_later(question, batch)
+    yield from _at_the_end(question)
     yield from _midway(question, batch)
     yield from _beside(question, batch)
     for role in dict.fromkeys((question.first_role, MIDDLE)):
@@ -70,6 +71,16 @@ def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
     shared = [one for one in _named_alike(question, batch) if one not in changes]
     for change in (*evenly(shared, SHARED), *evenly(changes, AT_MOST)):
         yield paused_before(change, MIDDLE, batch, until, detail)
+
+
+def _at_the_end(question: Question) -> Iterator[SweepPoint]:
+    """In the batch before the last, before its first change and its last one, until the other driver has done the last
+    batch: what this one undoes then no further batch mends."""
+    last = question.roles.get(LAST, 0)
+    roles = [role for role, batch in question.roles.items() if batch == last - 1 and role != MIDDLE]
+    for role in roles:
+        for change in dict.fromkeys(evenly(_changes(question, last - 1), 2)):
+            yield paused_before(change, role, last - 1, end_of(last), ", until the last batch has ended")
 
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:

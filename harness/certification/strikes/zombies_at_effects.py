@@ -4,7 +4,7 @@ what is there, and writes now, within one line of the sink. And one that is, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ....faults import Action, Fault
@@ -13,7 +13,7 @@ from ....faults.matching import matches
 from ..effects import Effect, Family
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint, end_of, evenly
-from ..requests import REQUESTS
+from ..requests import REQUESTS, endings
 from ..roles import MIDDLE
 from ..trace import reports
 from ._declaration import Strike
@@ -23,9 +23,8 @@ EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
 to change something there are twice as many, and the last one is struck in the first batch, too."""
 ENDINGS = 4
-"""Requests that end something, before which it stands still as well: the last of a connection, and those that commit. A
-COMMIT by leaving ``with`` comes behind all lines inside."""
-COMMITS = ("COMMIT", "COMMIT PREPARED", "EXEC", "EndTxn")
+"""Requests that end something, before which it stands still as well. A COMMIT by leaving ``with`` comes behind all
+lines inside."""
 
 FOR_GOOD = ", for good"
 TAKING = 3
@@ -50,13 +49,8 @@ def _chosen(question: Question, family: Family) -> list[Effect]:
     by_lines = bool(of_changes(question, question.middle))
     chosen = [*evenly(found, EFFECTS if by_lines else 2 * EFFECTS)]
     if family is REQUESTS:
-        chosen += [one for one in evenly(_endings(found), ENDINGS) if one not in chosen]
+        chosen += [one for one in evenly(endings(found), ENDINGS) if one not in chosen]
     return chosen
-
-
-def _endings(found: Sequence[Effect]) -> list[Effect]:
-    last = {effect.thread: effect.address for effect in found}
-    return [one for one in found if one.where["kind"] in COMMITS or last[one.thread] == one.address]
 
 
 def for_good(question: Question) -> Iterator[SweepPoint]:

@@ -1,0 +1,52 @@
+"""More than ten tasks, so that their numbers have two digits: who finds what a task has left by how its name begins
+takes that of others, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ....faults import Fault, Plan, Point, format_action
+from ..kinds import EFFECT_PHASES
+from ..points import CRASH, KILL, Question, SweepPoint, selector, under
+from ..roles import MIDDLE
+from ..steps import shown
+from ..trace import Step, executed, reports
+from ._declaration import Strike
+
+TASKS = 12
+SETTINGS = {"partitions": str(TASKS)}
+DETAIL = f"{TASKS} tasks"
+
+TWO_DIGITS = 10
+"""The first task with such a number."""
+
+OWN = ("line", "task.commit", *EFFECT_PHASES)
+"""What a task of the sink's reports besides that it runs."""
+
+
+def more_tasks(question: Question) -> Iterator[SweepPoint]:
+    """The driver dies in the middle batch, where such a task has ended and others may not have, and behind the batch;
+    of sinks of which tasks do a part. A sink that makes tasks of its own number has no such one: the point behind the
+    batch stands for it."""
+    batch = question.middle
+    if question.batches is None or not any(
+        one["phase"] in OWN and "partition" in one for one in reports(question.trace, batch)
+    ):
+        return
+    seen = executed(question.trace, batch)
+    ended, done = Step("task.run", "after", seen.writing), Step(CRASH.phase, str(CRASH.edge))
+    if ended in seen.steps:
+        at = selector(ended, batch, 1)
+        yield _point(shown(ended, seen), replace(at, where={**at.where, "partition": TWO_DIGITS}), batch)
+    if done in seen.steps:
+        yield _point(done, selector(done, batch), batch)
+
+
+def _point(here: Step, at: Point, batch: int) -> SweepPoint:
+    plan = Plan((Fault(at, (KILL,)),))
+    point = SweepPoint(here, format_action(KILL), MIDDLE, batch, plan, DETAIL, alone=True, way=DETAIL)
+    return under(SETTINGS, point)
+
+
+STRIKE = Strike(97, (more_tasks,))

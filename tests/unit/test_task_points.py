@@ -1,0 +1,56 @@
+"""Points of sinks whose tasks write: more tasks than ten, and a second attempt that is cut short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.harness.certification.points import Question, SweepPoint
+from onceproof.harness.certification.space import space_of
+
+TASK = {"stage": 1, "partition": 0, "attempt": 0}
+
+
+def reported(phase: str, edge: str | None = "before", **fields: Any) -> dict[str, Any]:
+    edges = {} if edge is None else {"edge": edge}
+    return {"event": "point", "t": 0.0, "phase": phase, "batch": 1, "run": "run-1", **edges, **fields}
+
+
+def both(phase: str, **fields: Any) -> list[dict[str, Any]]:
+    return [reported(phase, edge, **fields) for edge in ("before", "after")]
+
+
+def batch(*of_a_task: dict[str, Any], of_the_driver: tuple[dict[str, Any], ...] = ()) -> list[dict[str, Any]]:
+    begun, ended = both("task.run", **TASK)
+    return [reported("sink.write"), begun, *of_a_task, ended, *of_the_driver, reported("batch.commit")]
+
+
+def points(trace: list[dict[str, Any]], detail: str, **more: Any) -> list[SweepPoint]:
+    asked: dict[str, Any] = {"roles": {"middle": 1}, "refusal": lambda plan: None, "batches": 5, **more}
+    return [one for one in space_of(Question(trace=trace, **asked)).points if detail in one.detail]
+
+
+INSERTS = both("request", service="postgres", kind="INSERT", text="INSERT")
+IN_A_TASK = [one | TASK for one in INSERTS]
+CREATES = [one | TASK for one in both("file", op="create", path="target/2-0-0.jsonl")]
+
+
+def test_the_driver_dies_in_a_batch_of_twelve_tasks_where_tasks_write() -> None:
+    found = points(batch(*IN_A_TASK), "12 tasks")
+    assert [one.text for one in found] == [
+        "set partitions = 12; task.run:after[batch=1, stage=1, partition=10]#1 -> kill(driver)",
+        "set partitions = 12; batch.commit:before[batch=1] -> kill(driver)",
+    ]
+    assert len({one.way for one in found} - {""}) == 1, "tasks of the sink's own number may have no such one"
+    assert points(batch(of_the_driver=tuple(INSERTS)), "12 tasks") == []
+    assert points(batch(*IN_A_TASK), "12 tasks", batches=None) == []
+
+
+def test_the_driver_dies_behind_the_first_change_of_a_tasks_second_attempt() -> None:
+    of_task = "stage=1, partition=0"
+    failed = f"task.run:after[batch=1, {of_task}]#1 -> fail"
+    second = f"batch=1, {of_task}, attempt=1]#1 -> kill(driver)"
+    assert [one.text for one in points(batch(*CREATES, *IN_A_TASK), "of its next attempt")] == [
+        f"{failed}; request:after[service=postgres, kind=INSERT, {second}",
+        f"{failed}; file:after[op=create, {second}",
+    ]
+    assert points(batch(of_the_driver=tuple(INSERTS)), "of its next attempt") == []
