@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -57,12 +58,14 @@ def rows_of_json(records: Iterable[Any], schema: pa.Schema = ROW_SCHEMA) -> pa.T
     in the last column of text (unless that is the first column, a key): a reader gets it, nobody wrote it, so it is a
     phantom.
     """
-    objects = [_object(getattr(record, "value", record)) for record in records]
-    read = [found for found in objects if isinstance(found, dict)]
+    texts = [_decoded(getattr(record, "value", record)) for record in records]
+    objects = [_object(text) for text in texts]
+    read = [found for found in objects if found is not None]
     for column in schema.names:
         if read and not any(column in found for found in read):
             raise RowError(f"column {column!r} is missing in every record: they have {_names(read[0])}")
-    return _table((_row_of_json(number, found, schema) for number, found in enumerate(objects)), schema)
+    rows = zip(texts, objects, strict=True)
+    return _table((_row_of_json(number, text, found, schema) for number, (text, found) in enumerate(rows)), schema)
 
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
@@ -117,24 +120,25 @@ def _require(column: str, names: Any, where: str) -> None:
         raise RowError(f"column {column!r} is missing in {where}: it has {_names(names)}")
 
 
-def _row_of_json(number: int, found: dict[str, Any] | str, schema: pa.Schema) -> tuple[Any, ...]:
-    if isinstance(found, dict):
-        try:
+def _row_of_json(number: int, text: str, found: dict[str, Any] | None, schema: pa.Schema) -> tuple[Any, ...]:
+    if found is not None:
+        with suppress(RowError, RecursionError):
             return tuple(_read(field, found.get(field.name), number) for field in schema)
-        except RowError:
-            found = json.dumps(found, ensure_ascii=False)
-    text = max((place for place, field in enumerate(schema) if pa.types.is_string(field.type)), default=0)
-    return tuple(found if place == text > 0 else None for place in range(len(schema)))
+    last = max((place for place, field in enumerate(schema) if pa.types.is_string(field.type)), default=0)
+    return tuple(text if place == last > 0 else None for place in range(len(schema)))
 
 
-def _object(value: Any) -> dict[str, Any] | str:
-    """The JSON object, or the text of what is none."""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+def _decoded(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object; None for what is none, or is nested too deeply to be read."""
     try:
         found = json.loads(text)
-    except ValueError:
-        return text
-    return found if isinstance(found, dict) else text
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _read(field: pa.Field, value: Any, number: int) -> Any:

@@ -59,7 +59,8 @@ def save(evidence: Evidence, directory: Path) -> None:
 
 
 def load(directory: Path) -> Evidence:
-    """The evidence of a run directory. Raises ValueError, one line, if it is none or is damaged."""
+    """The evidence of a run directory. Raises ValueError, one line, if it is none, is damaged, or may not be
+    read."""
     if not (directory / EVIDENCE).is_file():
         raise ValueError(
             f"{directory} is not a run directory: it has no {EVIDENCE} (a run that was cut short has none)"
@@ -68,6 +69,9 @@ def load(directory: Path) -> Evidence:
         found = read_document(directory / EVIDENCE, STORED_EVIDENCE, EVIDENCE)
         _verify(directory)
         return _with_tables(found, directory)
+    except PermissionError as error:
+        what = f"{error.filename or directory} cannot be read ({error.strerror})"
+        raise ValueError(f"run directory {directory}: {what}: change its permissions") from error
     except (OSError, ValueError, pa.ArrowException) as error:
         raise ValueError(f"run directory {directory} is damaged: {' '.join(str(error).split())}") from error
 
@@ -142,7 +146,7 @@ def _journal(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, 1):
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ValueError(f"line {number} of {path.name} is no JSON") from None
         if not isinstance(event, dict) or "event" not in event:
             raise ValueError(f"line {number} of {path.name} is no event")

@@ -29,6 +29,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .model import Evidence, Expectation
 from .places import PLACES, batch_table
@@ -43,6 +44,11 @@ RESERVED = ("offset", "committed", "seen", "surplus", "kept", "reading", "later"
 """Names that the checkers' own columns have; SQL tells no capital letters apart."""
 
 ARRIVAL = ("batch", "source_offset")
+
+EARLIEST, LATEST = (
+    pa.scalar(time, pa.timestamp("us")).cast(pa.int64()).as_py() for time in (datetime.min, datetime.max)
+)
+"""Microseconds since 1970."""
 
 LONGEST = 300.0
 """Seconds that one computation of an expectation may take; those of the reference jobs take milliseconds."""
@@ -258,12 +264,24 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         )
     zone = getattr(column.type, "tz", None)
     try:
-        return (column.cast(pa.timestamp("us", "UTC")) if zone else column).cast(kind)
+        plain = (column.cast(pa.timestamp("us", "UTC")) if zone else column).cast(kind)
     except pa.ArrowInvalid as error:
         raise ExpectationError(
             f"column {name!r} of the expectation's result is of type {column.type} and does not fit in {kind} "
             f"({_first_line(error)}): cast it to VARCHAR"
         ) from None
+    if pa.types.is_timestamp(kind) and not _in_years(plain):
+        raise ExpectationError(
+            f"column {name!r} of the expectation's result has a time outside of the years 1 to 9999, such as infinity: "
+            "keep it within them, or cast it to VARCHAR"
+        )
+    return plain
+
+
+def _in_years(times: pa.ChunkedArray) -> bool:
+    """Whether all of them are times that Python, and most sinks, can hold."""
+    bounds = pc.min_max(times.cast(pa.int64())).as_py()
+    return bounds["min"] is None or (bounds["min"] >= EARLIEST and bounds["max"] <= LATEST)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType | None:
@@ -284,7 +302,13 @@ def _first_line(error: Exception) -> str:
 
 
 def _time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ExpectationError(
+            f"the watermark {milliseconds} of a batch, in milliseconds since 1970, is outside of the years 1 to 9999: "
+            "let the job keep its event times within them"
+        ) from error
 
 
 def _milliseconds(time: datetime) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,11 +20,10 @@ from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.traced import REFERENCE, REPLAY
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.environment_options import EnvironmentOptions
-from onceproof.harness.errors import UsageError
 from onceproof.harness.reports._tables import code, table
 from rich.console import Console
 from sessions import Sessions
-from sweeps import HERE, Kept, certified, check_names, commit_of, first_failure, missing, sinks
+from sweeps import HERE, Kept, certified, check_directory, check_names, commit_of, ended, first_failure, missing, sinks
 
 POINTS = ("effects", "lines")
 HEAD = ("sink", "swept by", "verdict", "points", "first point that fails", "found", "minutes", "commit")
@@ -40,6 +38,7 @@ def main() -> int:
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
     check_names(arguments.sinks)
+    check_directory(arguments.directory)
     console = Console(stderr=True)
     commit, matrix = commit_of(HERE, KEPT), MATRIX.load()
     with ExitStack() as stack:
@@ -107,7 +106,4 @@ def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except UsageError as error:
-        sys.exit(f"effects: {error}")
+    ended("effects", main)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,6 +32,7 @@ from onceproof.harness.trial.record import read_trial
 from onceproof.harness.triggers import check_execution
 from rich.console import Console
 from sessions import Sessions
+from sweeps import check_directory, ended
 
 TRIGGERS = (
     "availableNow",
@@ -56,6 +56,8 @@ def main() -> int:
     parser.add_argument("--directory", type=Path, default=Path(".onceproof") / "jobs")
     parser.add_argument("jobs", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
+    check_jobs(arguments.jobs)
+    check_directory(arguments.directory)
     console = Console(stderr=True)
     jobs = [path.stem for path in reference_jobs() if not arguments.jobs or path.stem in arguments.jobs]
     place = arguments.directory.resolve()
@@ -70,6 +72,13 @@ def main() -> int:
     wrong += [" ".join(key) for key, sweep in sweeps.items() if sweep.verdict != "pass"]
     print(f"did not pass: {', '.join(wrong) or 'none'}")
     return 1 if wrong else 0
+
+
+def check_jobs(names: Sequence[str]) -> None:
+    """Raises UsageError for a name that no reference job has."""
+    known = {path.stem for path in reference_jobs()}
+    if unknown := ", ".join(name for name in names if name not in known):
+        raise UsageError(f"there is no reference job called {unknown}: see onceproof jobs")
 
 
 def _sinks(job: str) -> list[str]:
@@ -153,7 +162,4 @@ def _swept(sweeps: Mapping[tuple[str, str], Certificate]) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except UsageError as error:
-        sys.exit(f"matrix-jobs: {error}")
+    ended("matrix-jobs", main)

@@ -10,7 +10,6 @@ was measured at, and docs/matrix.md has all that is there.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,11 +19,22 @@ from typing import Any
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.environment_options import EnvironmentOptions
-from onceproof.harness.errors import UsageError
 from onceproof.harness.reports._tables import code, table
 from rich.console import Console
 from sessions import Sessions
-from sweeps import HERE, Kept, by_kind, certified, check_names, commit_of, first_failure, missing, sinks
+from sweeps import (
+    HERE,
+    Kept,
+    by_kind,
+    certified,
+    check_directory,
+    check_names,
+    commit_of,
+    ended,
+    first_failure,
+    missing,
+    sinks,
+)
 
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
 
@@ -69,6 +79,7 @@ def main() -> int:
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
     check_names(arguments.sinks)
+    check_directory(arguments.directory)
     console = Console(stderr=True)
     commit = commit_of(HERE, KEPT)
     lines = []
@@ -116,7 +127,4 @@ def page_of(lines: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except UsageError as error:
-        sys.exit(f"matrix: {error}")
+    ended("matrix", main)

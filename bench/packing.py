@@ -21,6 +21,7 @@ from onceproof.harness.session import Session
 from onceproof.harness.sinks import reference_sinks
 from rich.console import Console
 from rich.table import Table
+from sweeps import check_names, ended
 
 POINTS = "sink.write,batch.commit:before"
 
@@ -61,6 +62,7 @@ def main() -> int:
     parser.add_argument("--points", default=POINTS)
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
+    check_names(arguments.sinks)
     found = []
     with tempfile.TemporaryDirectory() as place, Session(EnvironmentOptions(runs=Path(place) / "runs")) as session:
         for path in reference_sinks():
@@ -85,4 +87,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended("bench-packing", main)

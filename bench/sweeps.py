@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from onceproof.harness.certification.certificate import Certificate, stored_certificate
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.kinds import EFFECT_PHASES
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli.lists import constants
-from onceproof.harness.errors import UsageError
+from onceproof.harness.errors import Unavailable, UsageError
 from onceproof.harness.jobs import REFERENCE, find_job, fits, reference_jobs
 from onceproof.harness.reports._tables import code
 from onceproof.harness.request import Request
+from onceproof.harness.run_directories import make_writable
 from onceproof.harness.sinks import reference_sinks
 from sessions import Sessions
 
 COMMIT = "commit"
 """The file in a sink's directory that has the commit at which the sink was certified."""
+
+POINTS = "points"
+"""The file there that has the points that were asked for; a sweep of before there was one has none."""
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
@@ -42,15 +47,43 @@ def check_names(names: Sequence[str]) -> None:
         raise UsageError(f"there is no reference sink and no broken one called {unknown}: see onceproof sinks")
 
 
+def check_directory(directory: Path) -> None:
+    """Make it. Raises UsageError where that cannot be, or it cannot be written, Unavailable where its disk is full."""
+    make_writable(directory, "name another with --directory")
+
+
 def certified(sessions: Sessions, sink: Path, place: Path, wanted: Wanted, commit: str) -> tuple[Certificate, str]:
     """The sink's certificate, and the commit at which it was made: one of an earlier run, if that came to its end."""
     place = place.resolve()
     place.mkdir(parents=True, exist_ok=True)
     found = stored_certificate(place)
+    if found is not None:
+        _check_asked(found, sink, place, wanted)
     if found is None or found.verdict == "inconclusive":
         (place / COMMIT).write_text(commit)
+        (place / POINTS).write_text(wanted.points)
         found = certify(sessions.of(sink), Request(str(sink), job=_job(sink)), place, wanted)
     return found, (place / COMMIT).read_text()
+
+
+def _check_asked(found: Certificate, sink: Path, place: Path, wanted: Wanted) -> None:
+    """Raises UsageError for the certificate of another sweep than what is asked for, or of none of these commands."""
+    other = "name another --directory, or remove it"
+    if not (place / COMMIT).is_file():
+        raise UsageError(f"{place} has a certificate, but no file {COMMIT} that says of which commit it is: {other}")
+    points = (place / POINTS).read_text() if (place / POINTS).is_file() else wanted.points
+    has = f"{found.sink.name} with --profile {found.profile} --points {points}"
+    asked = f"{sink.stem} with --profile {wanted.profile} --points {wanted.points}"
+    if has != asked:
+        raise UsageError(f"{place} has the certificate of {has}, and not of {asked}: {other}")
+
+
+def ended(name: str, main: Callable[[], int]) -> NoReturn:
+    """Run a command and exit; what is wrong with what it was given is one line."""
+    try:
+        sys.exit(main())
+    except (UsageError, Unavailable) as error:
+        sys.exit(f"{name}: {error}")
 
 
 def first_failure(certificate: Certificate) -> tuple[str, str]:

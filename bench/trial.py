@@ -20,6 +20,7 @@ from onceproof.harness.trial.spec import TrialResult
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from sweeps import check_names, ended
 
 FAULT = "sink.write:after[batch=1] -> kill(driver)"
 SINKS = ("kafka_append", "postgres_upsert", "kafka_transactional")
@@ -45,16 +46,18 @@ def table_of(measured: dict[str, list[TrialResult]]) -> Table:
     return table
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description="the time of a warm trial, by stage")
     parser.add_argument("--env", action="append", choices=DEFAULT_MASTER, help="may be repeated; local by default")
     parser.add_argument("sinks", nargs="*", default=SINKS)
     chosen = parser.parse_args()
+    check_names(chosen.sinks)
     measured = {}
     for env in chosen.env or ["local"]:
         measured |= measure(env, chosen.sinks)
     Console().print(table_of({title: measured[title] for title in sorted(measured)}))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    ended("bench", main)

@@ -13,7 +13,7 @@ from .environments.base import Environment, WrongOption
 from .environments.docker.options import BROKERS, DockerOptions
 from .environments.holder import attach, check_up, environments
 from .environments.local import LocalOptions, open_local
-from .errors import UsageError
+from .errors import UsageError, no_file
 from .run_directories import RUNS
 from .setup_steps import Report, make_quick
 from .spark import spark_of
@@ -146,7 +146,9 @@ def options_of(options: EnvironmentOptions, named: Named = as_option) -> LocalOp
         raise UsageError("--image and --compose-file choose containers: give --env docker with them")
     for file in options.compose_files:
         if not Path(file).is_file():
-            raise UsageError(f"--compose-file {file} does not exist: give the path of an override file for compose")
+            raise UsageError(
+                f"--compose-file {file} {no_file(Path(file))}: give the path of an override file for compose"
+            )
     brokers = _brokers(env, options.brokers)
     try:
         if env == "docker":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import Unavailable
+from .runtime.answers import answer
 
 DROPPED = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
 """Variables of the caller that would change every JVM that is started: none of ours gets them."""
@@ -122,42 +121,18 @@ def start_error(text: str) -> str | None:
 
 def _said(executable: Path) -> str:
     """What it prints of itself. Raises NoJava where it fails, or does not end in time with all that it started."""
-    with _own_session([str(executable), "-XshowSettings:properties", "--list-modules"]) as process:
-        try:
-            text = "".join(process.communicate(timeout=ANSWER_SECONDS))
-        except subprocess.TimeoutExpired:
-            raise NoJava(f"{executable} does not run: it gave no answer within {ANSWER_SECONDS:g} s") from None
-    if process.returncode:
-        why = start_error(text) or _last_line(text)
-        raise NoJava(f"{executable} does not run: it failed with exit code {process.returncode} ({why})")
-    return text
-
-
-@contextlib.contextmanager
-def _own_session(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process with what it starts, which holds its output open, too: all of it is ended where this block is left by
-    an error. Raises NoJava."""
     environment = {name: value for name, value in os.environ.items() if name not in DROPPED}
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=environment,
-            start_new_session=True,
-        )
+        found = answer([str(executable), "-XshowSettings:properties", "--list-modules"], ANSWER_SECONDS, environment)
+    except subprocess.TimeoutExpired:
+        raise NoJava(f"{executable} does not run: it gave no answer within {ANSWER_SECONDS:g} s") from None
     except OSError as error:
-        raise NoJava(f"{command[0]} does not run: {error}") from error
-    with process:
-        try:
-            yield process
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
+        raise NoJava(f"{executable} does not run: {error}") from error
+    text = found.said + found.complaint
+    if found.code:
+        why = start_error(text) or _last_line(text)
+        raise NoJava(f"{executable} does not run: it failed with exit code {found.code} ({why})")
+    return text
 
 
 def _last_line(text: str) -> str:

@@ -17,7 +17,7 @@ from ..naming import Named, as_option
 from .errors import SinkError, UsageError, no_file
 from .proxies.own import check_named
 from .sink_declarations import TARGET_KEY
-from .sinks import JOBS, Sink, at_line, columns_held, run_by_one_release, shape
+from .sinks import JOBS, NESTED, Sink, at_line, columns_held, run_by_one_release, shape
 from .triggers import trigger_of
 
 REFERENCE = JOBS / "passthrough.py"
@@ -69,9 +69,11 @@ def reference_jobs() -> list[Path]:
     return sorted(path for path in JOBS.glob("*.py") if path.with_suffix(".sql").is_file())
 
 
-def find_job(job: str | None = None, expect: str | None = None, named: Named = as_option) -> Job:
+def find_job(
+    job: str | None = None, expect: str | None = None, named: Named = as_option, *, next_to: bool = False
+) -> Job:
     """The job of ``--job`` (a reference job's name, or a path) and ``--expect``: without the first passthrough, without
-    the second the job's .sql file next to it.
+    the second the job's .sql file next to it, where it must be for a command without ``--expect`` (``next_to``).
 
     Raises UsageError for a file that does not exist or cannot be read.
     """
@@ -84,7 +86,8 @@ def find_job(job: str | None = None, expect: str | None = None, named: Named = a
         )
     default = path.with_suffix(".sql")
     if expect is None and not default.is_file():
-        mend = f"give {named('expect')} FILE.sql, or put {default.name} next to it"
+        given = "" if next_to else f"give {named('expect')} FILE.sql, or "
+        mend = f"{given}put {default.name} next to it"
         raise UsageError(f"{named('job')} {job} has no expectation: {mend}")
     file = default if expect is None else Path(expect)
     if not file.is_file():
@@ -93,7 +96,9 @@ def find_job(job: str | None = None, expect: str | None = None, named: Named = a
         )
     try:
         sql = file.read_text(encoding="utf-8-sig")  # an editor may have marked its first byte
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"expectation {file} is no UTF-8 text: save it as UTF-8") from error
+    except OSError as error:
         raise UsageError(f"expectation {file} cannot be read: {error}") from error
     try:
         key, unique = keys_of(sql)
@@ -235,6 +240,8 @@ def _read_from(job: Job, what: Callable[[Path], One]) -> One:
         raise UsageError(f"job {job.path}{at_line(error)}: SyntaxError: {error.msg}") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"job {job.path} cannot be read: {error}") from error
+    except (RecursionError, MemoryError) as error:  # as sinks.shape
+        raise UsageError(f"job {job.path}: {NESTED}") from error
 
 
 def _problem(path: Path) -> str:

@@ -11,8 +11,9 @@ Nothing heavy is imported here before a marked test is found: pytest imports eve
 
 from __future__ import annotations
 
+import errno
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 MARKER = "onceproof"
 FIXTURE = "onceproof_trial"
+PLAN = "onceproof_plan"
+MARKERS = "onceproof_markers"
 ARGUMENTS = (
     "sink",
     "faults",
@@ -124,13 +127,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"{where} has @pytest.mark.onceproof, but runs no trial: give it the argument {FIXTURE}"
         )
     plans = _collected(marker, metafunc.definition.path, where)
-    metafunc.parametrize("onceproof_plan", plans, ids=[plan or "no fault" for plan in plans])
+    markers = tuple(metafunc.definition.iter_markers(MARKER))
+    metafunc.parametrize((PLAN, MARKERS), [(plan, markers) for plan in plans], ids=[one or "no fault" for one in plans])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A marked test that runs no trial would pass: an error of the collection, also in the processes of pytest-xdist,
+    where a UsageError is an internal error."""
+    report = yield
+    wrong = next(filter(None, map(_refused, report.result)), None) if report.passed else None
+    if wrong:
+        report.outcome, report.longrepr, report.result = "failed", wrong, []
+    return report
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The same for a marker that was added since, such as by a conftest.py in pytest_collection_modifyitems."""
+    wrong = _refused(item)
+    if wrong:
+        pytest.fail(f"onceproof: {wrong}", pytrace=False)
 
 
 @pytest.fixture
 def onceproof_plan() -> str:
     """The plan of this test: set by the marker, one test for each fault."""
     return ""
+
+
+@pytest.fixture
+def onceproof_markers() -> tuple[pytest.Mark, ...]:
+    """The markers that this test was made for: set by the marker."""
+    return ()
 
 
 @pytest.fixture(scope="session")
@@ -145,16 +173,23 @@ def onceproof_session(request: pytest.FixtureRequest) -> Iterator[Session]:
 
 
 @pytest.fixture
-def onceproof_trial(request: pytest.FixtureRequest, onceproof_plan: str, onceproof_session: Session) -> Trial:
+def onceproof_trial(
+    request: pytest.FixtureRequest,
+    onceproof_plan: str,
+    onceproof_markers: tuple[pytest.Mark, ...],
+    onceproof_session: Session,
+) -> Trial:
     """Runs the marked trial; the test decides what it demands of it."""
     from .pytest_marker import trial_of
 
     marker = request.node.get_closest_marker(MARKER)
     if marker is None:
         pytest.fail("onceproof_trial needs @pytest.mark.onceproof(sink=..., faults=[...]) on the test", pytrace=False)
+    if tuple(request.node.iter_markers(MARKER)) != onceproof_markers:
+        pytest.fail(f"onceproof: {_astray(request.node)}", pytrace=False)
 
     def run() -> Trial:
-        asked = trial_of(marker.kwargs, request.node.path, onceproof_plan, onceproof_session.options)
+        asked = _read(lambda: trial_of(marker.kwargs, request.node.path, onceproof_plan, onceproof_session.options))
         return Trial(onceproof_session.trial(asked))
 
     return _or_fails(run)
@@ -167,14 +202,24 @@ def _environment(config: pytest.Config) -> EnvironmentOptions:
     from .run_directories import RUNS
 
     chosen = {name: config.getoption(called(name)) for name in ("env", "master", "attach")}
-    given = {name: value for name, value in chosen.items() if value}
+    given = {name: value for name, value in chosen.items() if value is not None}
 
     def checked() -> EnvironmentOptions:
+        _check_given(given, called)
         options = attached(EnvironmentOptions(**given, runs=config.rootpath / RUNS), given, called)
         check_environment(options, called)
         return options
 
     return _or_fails(checked)
+
+
+def _check_given(given: Mapping[str, str], named: Callable[[str], str]) -> None:
+    """Raises UsageError for an empty text, as the command line does: it is a script's variable that is not set."""
+    from .errors import UsageError
+
+    for name, value in given.items():
+        if not value:
+            raise UsageError(f"{named(name)} is empty: leave it out, or give a value")
 
 
 def _or_fails(ask: Callable[[], T]) -> T:
@@ -206,12 +251,57 @@ def _collected(marker: pytest.Mark, test: Path, where: str) -> list[str]:
     if marker.args or unknown or "sink" not in marker.kwargs:
         what = f"unknown: {', '.join(sorted(unknown))}" if unknown else "sink=... is needed, by keyword"
         raise pytest.Collector.CollectError(f"{where}: @pytest.mark.onceproof takes {', '.join(ARGUMENTS)} ({what})")
-    try:
+
+    def plans() -> list[str]:
         request_of(marker.kwargs, test)
         return plans_of(marker.kwargs)
+
+    try:
+        return _read(plans)
     except UsageError as error:
         raise pytest.Collector.CollectError(f"{where}: {error}") from error
-    except PermissionError as error:
-        raise pytest.Collector.CollectError(
-            f"{where}: {error.filename} cannot be read ({error.strerror}): give another path, or change its permissions"
-        ) from error
+
+
+def _read(ask: Callable[[], T]) -> T:
+    """What it returns. Raises UsageError for a file that may not be read, or whose name no file can have."""
+    from .errors import UsageError
+
+    try:
+        return ask()
+    except OSError as error:
+        raise UsageError(_unread(error)) from error
+
+
+def _unread(error: OSError) -> str:
+    if error.errno == errno.ENAMETOOLONG:
+        return f"the name {error.filename} is too long for a file: give a shorter one"
+    what = error.filename or "a file"
+    return f"{what} cannot be read ({error.strerror}): give another path, or change its permissions"
+
+
+def _refused(item: object) -> str | None:
+    """Why a collected test that is marked runs no trial; None for any other. A doctest is no function: a module's
+    marker is not meant for it."""
+    if not isinstance(item, pytest.Function) or item.get_closest_marker(MARKER) is None:
+        return None
+    if _is_unittest(item):
+        return (
+            f"{item.nodeid} has @pytest.mark.onceproof, but a unittest.TestCase runs no trial: make it a function, or "
+            f"a method of a plain class, with the argument {FIXTURE}"
+        )
+    made_for = item.callspec.params.get(MARKERS) if hasattr(item, "callspec") else None
+    return None if tuple(item.iter_markers(MARKER)) == made_for else _astray(item)
+
+
+def _is_unittest(item: pytest.Function) -> bool:
+    from unittest import TestCase
+
+    return item.cls is not None and issubclass(item.cls, TestCase)
+
+
+def _astray(item: pytest.Item) -> str:
+    """What is wrong with a marker that its test did not have when the tests for its faults were made."""
+    return (
+        f"{item.nodeid}: the marker has to be on the test function, module or class, not on a parameter, nor added "
+        "later: no test was made for its faults"
+    )

@@ -34,9 +34,11 @@ def new_run_directory(
 
     Where an error comes before anything is kept there, but for files called as ``no_evidence``, what was made is
     removed: the same directory may be named again. ``fix`` says what helps where it cannot be made. Raises UsageError
-    where that is so, or it is not empty, Unavailable where its disk is full.
+    where that is so, it is not empty, or its path is no text, Unavailable where its disk is full.
     """
     directory = chosen or runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+    if not is_text(str(directory.resolve())):
+        raise UsageError(f"run directory {str(directory.resolve())!r} is no UTF-8 text: {fix}")
     check_unused(directory)
     made = [place for place in (directory, *directory.parents) if not place.exists()]
     try:
@@ -46,6 +48,19 @@ def new_run_directory(
     except BaseException:
         _remove_unused(directory, made, no_evidence)
         raise
+
+
+def is_text(value: str) -> bool:
+    """Whether documents can hold it: bytes of a path or an argument that are no UTF-8 come as lone surrogates.
+
+    >>> is_text("caf\u00e9"), is_text(os.fsdecode(b"caf\\xe9"))
+    (True, False)
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_unused(directory: Path) -> None:

@@ -142,7 +142,7 @@ class SinkProcess:
         """Where to look further: what the process has said stays."""
         self._keeps_log = True
         self.close()
-        return f"see {self._log}"
+        return f"see {self._log}" if self._log.exists() else "it printed nothing"
 
     def _start(self) -> None:
         token = secrets.token_hex(16)

@@ -26,6 +26,9 @@ JOBS = Path(__file__).resolve().parent.parent / "jobs"
 READ_FROM_TEXT = ("BROKERS", "DURABLE")
 """Constants that are needed before a sink's file is run."""
 
+NESTED = "an expression or a block of it is nested too deeply to be read"
+"""What is wrong with a file that Python's parser cannot take."""
+
 SHOWN = 3
 """How many sinks an error names."""
 
@@ -99,7 +102,7 @@ def shape(path: Path) -> SinkShape:
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SinkError(f"sink file {path} cannot be read: {error}") from error
     except (RecursionError, MemoryError) as error:  # the second one is what CPython's parser itself raises
-        raise SinkError(f"sink file {path}: an expression or a block of it is nested too deeply to be read") from error
+        raise SinkError(f"sink file {path}: {NESTED}") from error
     for word in READ_FROM_TEXT:
         if word in names and word not in constants:
             raise SinkError(f"sink {path.name}: {word} is computed: write its value, since it is read from the text")

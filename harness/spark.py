@@ -6,12 +6,18 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .errors import Unavailable
+from .runtime.answers import answer
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """JVM options that shorten a start: C1 only, the smallest collector, class-data sharing. An archive is bound to the
 collector it was made with, so whoever makes one and whoever uses one take these options from here."""
+
+ANSWER_SECONDS = 60.0
+"""For what an interpreter says of its pyspark, which takes it a moment."""
+FIX = "give --python an interpreter that has pyspark: pip install 'pyspark==4.2.0'"
 
 _ASK = """
 import sys
@@ -45,23 +51,39 @@ class NoSpark(Unavailable):
 
 def spark_of(python: str) -> SparkInstall:
     """Ask an interpreter for its pyspark, without importing it. Raises NoSpark, one line."""
-    fix = "give --python an interpreter that has pyspark: pip install 'pyspark==4.2.0'"
-    try:
-        answer = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoSpark(f"the job's interpreter {python} does not run ({error})", fix) from error
-    if answer.returncode:
-        last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
-        raise NoSpark(f"the job's interpreter {python} failed when asked for pyspark ({last})", fix)
-    try:
-        found = json.loads((answer.stdout.strip().splitlines() or [""])[-1])
-    except ValueError as error:
-        raise NoSpark(f"the job's interpreter {python} did not answer when asked for pyspark", fix) from error
-    if found is None:
-        raise NoSpark(f"the job's interpreter {python} has no pyspark", fix)
-    package, version = Path(found[0]), found[1]
+    match _answer(python):
+        case None:
+            raise NoSpark(f"the job's interpreter {python} has no pyspark", FIX)
+        case [str(place), str(version)]:
+            package = Path(place)
+        case _:
+            raise NoSpark(f"the job's interpreter {python} did not answer when asked for pyspark", FIX)
     # pip's pyspark is its own SPARK_HOME; a Spark distribution has the package at python/pyspark.
     home = next((place for place in (package, package.parent.parent) if (place / "jars").is_dir()), None)
     if home is None:
-        raise NoSpark(f"pyspark {version} of {python} brings no Spark ({package}/jars is missing)", fix)
+        raise NoSpark(f"pyspark {version} of {python} brings no Spark ({package}/jars is missing)", FIX)
     return SparkInstall(home=home, version=version, python=python)
+
+
+def _answer(python: str) -> Any:
+    """The last line that it prints when asked, as JSON; what is none is the text itself. Raises NoSpark."""
+    last = (_said(python).strip().splitlines() or [""])[-1]
+    try:
+        return json.loads(last)
+    except (ValueError, RecursionError):
+        return last
+
+
+def _said(python: str) -> str:
+    """What it prints when asked. Raises NoSpark where it fails, or does not end in time with all that it started."""
+    try:
+        found = answer([python, "-c", _ASK], ANSWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        late = f"it gave no answer within {ANSWER_SECONDS:g} s"
+        raise NoSpark(f"the job's interpreter {python} does not run: {late}", FIX) from None
+    except OSError as error:
+        raise NoSpark(f"the job's interpreter {python} does not run ({error})", FIX) from error
+    if found.code:
+        last = (found.complaint.strip().splitlines() or [f"exit code {found.code}"])[-1]
+        raise NoSpark(f"the job's interpreter {python} failed when asked for pyspark ({last})", FIX)
+    return found.said

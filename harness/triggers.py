@@ -10,28 +10,35 @@ from ..naming import Named, as_option
 from .environments.spark_master import local_cores
 from .errors import UsageError
 
-INTERVAL = re.compile(r"\d+ (milliseconds?|seconds?)")
+INTERVAL = re.compile(r"(?P<number>[0-9]{1,8}) (milliseconds?|seconds?)")
+"""Of at most three years: Spark counts in milliseconds of 64 bits."""
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """``execution``: how Spark runs a query with this trigger. ``ends_by_itself``: once its input is processed."""
+    """``execution``: how Spark runs a query with this trigger. ``ends_by_itself``: once its input is processed.
+    ``at_once``: its interval may be 0, for a batch as soon as the last one is done."""
 
     name: str
     execution: Execution = "micro-batch"
     ends_by_itself: bool = False
+    at_once: bool = False
 
     @property
     def written(self) -> str:
         return self.name if self.ends_by_itself else f"{self.name}=INTERVAL"
+
+    def takes(self, interval: str) -> bool:
+        found = INTERVAL.fullmatch(interval)
+        return found is not None and (self.at_once or int(found["number"]) > 0)
 
 
 AVAILABLE_NOW = Trigger("availableNow", ends_by_itself=True)
 
 TRIGGERS = (
     AVAILABLE_NOW,
-    Trigger("processingTime"),
-    Trigger("asyncProgress", "async progress"),
+    Trigger("processingTime", at_once=True),
+    Trigger("asyncProgress", "async progress", at_once=True),
     Trigger("realTime", "real-time"),
     Trigger("continuous", "continuous"),
 )
@@ -47,12 +54,13 @@ def trigger_of(text: str | None, named: Named = as_option) -> Trigger:
     """The trigger that is written as ``text``; None is the job's own, availableNow. Raises UsageError."""
     name, given, interval = (AVAILABLE_NOW.name if text is None else text).partition("=")
     for trigger in TRIGGERS:
-        if trigger.name == name and (not given if trigger.ends_by_itself else INTERVAL.fullmatch(interval)):
+        if trigger.name == name and (not given if trigger.ends_by_itself else trigger.takes(interval)):
             return trigger
     option = named("trigger")
     raise UsageError(
         f"{option} {text!r} is not a trigger: it is one of {', '.join(one.written for one in TRIGGERS)}, where "
-        f'INTERVAL is in milliseconds or seconds, as in {option} "processingTime=500 milliseconds"'
+        "INTERVAL is in milliseconds or seconds, more than 0 and of up to 8 digits, as in "
+        f'{option} "processingTime=500 milliseconds"'
     )
 
 

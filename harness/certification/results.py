@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field, TypeAdapter
 
 from ...assertions import Guarantee, GuaranteeName, OutcomeName, Verdict, weakest
-from ...documents import CLOSED, DocumentError, parse_document, read_document, write_document
+from ...documents import CLOSED, DocumentError, parse_document, write_document
 from ...faults import format_fault, parse
 from ..errors import UsageError
 
@@ -167,7 +167,7 @@ def _hold_against(path: Path, inputs: Mapping[str, str]) -> None:
     if not path.exists():
         write_document(path, json.dumps(dict(inputs), indent=2, ensure_ascii=False) + "\n")
         return
-    stored = read_document(path, TypeAdapter(dict[str, str]), INPUTS)
+    stored = parse_document(_read(path), TypeAdapter(dict[str, str]), INPUTS)
     changed = [name for name in sorted({*stored, *inputs}) if stored.get(name) != inputs.get(name)]
     if changed:
         was, now = stored.get(changed[0], "not there"), inputs.get(changed[0], "not there")
@@ -180,12 +180,19 @@ def _hold_against(path: Path, inputs: Mapping[str, str]) -> None:
 
 def _whole_lines(path: Path) -> Sequence[bytes]:
     """The lines that were written to their end; a last one without a line end was cut short, and is removed."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
+    data = _read(path)
     whole, _, torn = data.rpartition(b"\n")
     if torn:
         with path.open("r+b") as file:
             file.truncate(len(data) - len(torn))
     return whole.split(b"\n") if whole else []
+
+
+def _read(path: Path) -> bytes:
+    """Nothing where it is not there. Raises DocumentError for what cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise DocumentError(f"{path.name} cannot be read ({error.strerror})") from error

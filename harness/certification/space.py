@@ -7,6 +7,7 @@ itself is a module of :mod:`.strikes`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -108,7 +109,7 @@ def check_points(wanted: str, profile: Profile = "standard") -> None:
         known = ", ".join(phase.name for phase in PHASES)
         raise UsageError(
             f"--points {wanted!r} is unknown: it is one of plans, effects, phases, lines, all, or steps with commas in "
-            f"between (task.commit, sink.*:after) of {known}"
+            f"between (task.commit, sink.*:after, line my_sink.py:12) of {known}"
         )
     if profile in STEPS_ONLY and (none := [name for name in names if name in NO_STEPS or _names_a_line(name)]):
         raise UsageError(
@@ -134,7 +135,9 @@ def _names(wanted: str) -> list[str]:
 
 
 def _names_a_line(name: str) -> bool:
-    return name.startswith("line ")
+    """``line FILE:NUMBER``, or ``line FILE`` for all of a file's; both may have wildcards."""
+    _, colon, number = name.rpartition(":")
+    return name.startswith("line ") and (not colon or re.fullmatch(r"[0-9*?\[\]!-]+", number) is not None)
 
 
 def _known(name: str, space: Space) -> bool:

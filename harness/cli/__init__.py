@@ -19,6 +19,7 @@ from ...faults.errors import listed
 from ..console.printing import OutputError, Terminal, say
 from ..environments.base import Unavailable
 from ..errors import INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE, UsageError
+from ..run_directories import is_text
 from . import bench, certify, check, demo, environment, lists, plan, run
 from .values import check_values
 
@@ -61,6 +62,7 @@ def execute(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code. What is wrong is said in one line on stderr; a bug of onceproof has
     its traceback before that."""
     try:
+        _check_place()
         return int(app(arguments, console=Terminal(), exit_on_error=False, print_error=False) or 0)
     except UnusedCliTokensError as error:
         return _complain(f"{_too_many(error.unused_tokens or [])} See onceproof {_command(arguments)}--help", USAGE)
@@ -87,6 +89,16 @@ def execute(arguments: Sequence[str]) -> int:
         with suppress(OutputError):
             say(traceback.format_exc().rstrip(), sys.stderr)
         return _complain("this is a bug of onceproof and no verdict: please report the lines above", INTERNAL)
+
+
+def _check_place() -> None:
+    """Raises UsageError for a current directory that was removed, or whose path no document can hold."""
+    try:
+        place = os.getcwd()
+    except FileNotFoundError as error:
+        raise UsageError("the current directory is gone: change to another") from error
+    if not is_text(place):
+        raise UsageError(f"the current directory {place!r} is no UTF-8 text: change to another")
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import sys
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, Argument, Group, Parameter
 
 from ..certification.certificate import Certificate, certificate_text
 from ..certification.certify import certify as run_sweep
@@ -21,10 +24,11 @@ from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..environment_options import check_environment, make_ready
 from ..errors import BROKE, HELD, INCONCLUSIVE, UsageError
+from ..given_values import check_jars
 from ..jobs import check_fit, check_job, find_job, shape_with
 from ..releases import with_release
 from ..request import with_brokers
-from ..run_directories import check_unused, new_run_directory
+from ..run_directories import check_unused, make_writable, new_run_directory
 from ..sinks import find_sink
 from ..triggers import check_sweep
 from .options import (
@@ -39,15 +43,19 @@ from .options import (
     request_of,
 )
 from .sessions import opened, told
+from .values import check_values
 
 EXIT = {"pass": HELD, "fail": BROKE, "inconclusive": INCONCLUSIVE}
 
 ANEW = ("--parallel", "--fail-fast")
 """Options that may be chosen anew with ``--resume``: what is swept does not follow from them."""
 
+WRITABLE = "go on with a copy of it elsewhere"
+"""What helps where the directory of a sweep that is resumed cannot be written."""
+
 
 def register(app: App) -> None:
-    app.command(certify)
+    app.command(certify, config=(check_values, refuse_others))
 
 
 @Parameter(name="*", group=Group("Sweep"))
@@ -137,8 +145,11 @@ def certify(
     if (sink is None) == (resume is None):
         raise UsageError("certify takes either a sink or --resume DIRECTORY, which knows its sink and options")
     if resume is not None:
-        _refuse_others(claim, watch, run_directory, sweep, environment, workload, job)
-        return _certify(sweep.over(load_settings(resume)), resume.resolve(), json)
+        settings = sweep.over(load_settings(resume))
+        _check(settings)
+        check_jars(settings.request.jars)
+        make_writable(resume, WRITABLE)
+        return _certify(settings, resume.resolve(), json)
     path = find_sink(str(sink))
     request = request_of(str(path), claim, watch, environment, workload, job)
     check_environment(environment.options())
@@ -152,13 +163,12 @@ def certify(
         return _certify(settings, directory, json)
 
 
-def _refuse_others(claim: Claim, watch: bool, run_directory: Path | None, *groups: Any) -> None:
-    """Raises UsageError for options that ``--resume`` does not follow."""
-    given = {"--claim": claim is not None, "--no-watch": not watch, "--run-directory": run_directory is not None}
-    for group in groups:
-        for one in fields(group):
-            given[f"--{one.name.replace('_', '-')}"] = getattr(group, one.name) != one.default
-    if others := [option for option in given if given[option] and option not in ANEW]:
+def refuse_others(app: App, commands: tuple[str, ...], arguments: Iterable[Argument]) -> None:
+    """For ``App(config=...)``. Raises UsageError for options that ``--resume`` does not follow, whatever their values:
+    what is given as the default may not be what the sweep was begun with."""
+    given = {argument.name: argument.tokens[0].keyword or argument.name for argument in arguments if argument.tokens}
+    others = [given[name] for name in given if name not in ("--sink", "--resume", "--json", *ANEW)]
+    if "--resume" in given and others:
         raise UsageError(
             f"--resume goes on with the options of its sweep: leave {', '.join(others)} out, or certify without it"
         )
@@ -180,7 +190,7 @@ def _check(settings: Settings) -> None:
 def _certify(settings: Settings, directory: Path, json: bool) -> int:
     """Sweep, print the certificate; returns the exit code."""
     report = SweepReport(Terminal(stderr=json, quiet=json and not sys.stderr.isatty()))
-    with opened(settings.environment) as session:
+    with _alone_in(directory), opened(settings.environment) as session:
         make_ready(settings.environment, told)
         report.start(find_sink(settings.request.sink).stem)
         certificate = run_sweep(
@@ -188,6 +198,28 @@ def _certify(settings: Settings, directory: Path, json: bool) -> int:
         )
         _print(certificate, report, json)
     return EXIT[certificate.verdict]
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """For as long as a sweep is under way: nobody else goes on with it. A lock of flock(2) on its settings, which
+    leaves nothing behind and dies with its holder. Raises UsageError where somebody has it."""
+    with _writable(directory / SETTINGS) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:  # some file systems say that it is not permitted
+            raise UsageError(f"--resume {directory}: its sweep is still running: wait for its end") from error
+        except OSError:
+            pass  # a file system without such locks
+        yield
+
+
+def _writable(path: Path) -> IO[bytes]:
+    """Open for writing, which a lock needs on a network's file system. Raises UsageError."""
+    try:
+        return path.open("r+b")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}): {WRITABLE}") from error
 
 
 def _print(certificate: Certificate, report: SweepReport, json: bool) -> None:

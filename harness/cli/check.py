@@ -20,7 +20,7 @@ from ..certification.settings import SETTINGS
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
 from ..console.trial import print_verdict
-from ..errors import UsageError
+from ..errors import UsageError, no_file
 from ..reports import Report, StoredTrial, report_named, reports, written
 from ..trial.record import TRIAL
 from .options import Claim, Json
@@ -109,7 +109,7 @@ def _check_is_run(directory: Path) -> None:
     """Raises UsageError for a directory without a trial's evidence, by what it holds instead."""
     if not directory.is_dir():
         raise UsageError(
-            f"{directory} {'is a file' if directory.exists() else 'does not exist'}: give the path of a run directory"
+            f"{directory} {'is a file' if directory.exists() else no_file(directory)}: give the path of a run directory"
         )
     if (directory / EVIDENCE).is_file():
         return
@@ -133,6 +133,6 @@ def _about(directory: Path) -> Mapping[str, Any]:
     """The trial's own document, empty if it is not there or cannot be read: nothing of it is judged."""
     try:
         found = json_module.loads((directory / TRIAL).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -70,7 +70,7 @@ def sinks(
         onceproof sinks --job tumbling_window
     """
     known = reference_sinks()
-    rows = [_described(path) for path in (known if job is None else _fitting(find_job(job), known))]
+    rows = [_described(path) for path in (known if job is None else _fitting(find_job(job, next_to=True), known))]
     return _show(rows, json, ("name", "claims", "technique", "flaw", "meaning"))
 
 

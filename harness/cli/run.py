@@ -17,7 +17,7 @@ from ..certification.repeats import determinism_of, looks_into
 from ..console.printing import say
 from ..console.trial import print_trial
 from ..environment_options import check_environment
-from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, one_line
+from ..errors import BROKE, HELD, INCONCLUSIVE, Unavailable, UsageError, no_file, one_line
 from ..releases import with_release
 from ..request import Request, check_request, with_brokers
 from ..run_directories import check_unused
@@ -110,7 +110,7 @@ def _text_of(faults: tuple[str, ...], plan: str | None) -> str:
     """The same of ``--plan``, which may name a known failure: so it is taken if it is no file and looks like none."""
     if plan is None:
         return plan_text(faults, None)
-    there = os.path.exists(plan) and not os.path.isdir(plan)
+    there = os.path.lexists(plan) and not os.path.isdir(plan)
     if "->" in plan and not there:
         raise UsageError(
             f"--plan {plan!r} is a plan's text, and --plan takes a file or a known failure's name: give the plan's "
@@ -133,8 +133,10 @@ def plan_text(faults: tuple[str, ...], file: Path | None) -> str:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise UsageError(f"plan file {file} does not exist: give the path of a plan file") from error
-    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"plan file {file} {no_file(file)}: give the path of a plan file") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"plan file {file} is no UTF-8 text: save it as UTF-8") from error
+    except OSError as error:
         raise UsageError(f"plan file {file} cannot be read: {error}") from error
     if is_empty(text):
         raise UsageError(f"plan file {file} is empty: write a fault into it, as in docs/plans.md")

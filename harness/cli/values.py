@@ -1,7 +1,8 @@
 """What every value on the command line is held against, whichever option it belongs to.
 
-cyclopts rounds 3.4 to a whole number, and takes an empty text as one like any other, though it is a script's variable
-that is not set. It calls :func:`check_values` with what it has parsed, before anything of it is converted.
+cyclopts rounds 3.4 to a whole number. It takes an empty text as one like any other, though it is a script's variable
+that is not set, and bytes that are no text, which no document can hold. It calls :func:`check_values` with what it has
+parsed, before anything of it is converted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cyclopts import UNSET, App, Argument, CycloptsError, Token
+
+from ..run_directories import is_text
 
 
 def check_values(app: App, commands: tuple[str, ...], arguments: Iterable[Argument]) -> None:
@@ -25,6 +28,8 @@ def check_values(app: App, commands: tuple[str, ...], arguments: Iterable[Argume
 
 def _check(argument: Argument, token: Token) -> None:
     name = token.keyword or _name(argument)
+    if not is_text(token.value):
+        raise CycloptsError(msg=f"{name} {token.value!r} is no UTF-8 text: give another.")
     if token.value == "" and _takes(argument.hint, str, Path):
         raise CycloptsError(msg=f"{name} is empty: {'' if argument.required else 'leave it out, or '}give a value.")
     if "." in token.value and _takes(argument.hint, int):

@@ -26,9 +26,12 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
+from ...documents import read_document
 from ..errors import UsageError, one_line
 from ..runtime import processes
-from ..runtime.leftovers import named, remove_leftovers
+from ..runtime.leftovers import OWNER, named, remove_leftovers
 from ..runtime.waiting import NotYet
 from .base import Addresses, EffectError, Failure, ProbePoint, Unavailable
 from .docker.options import DockerOptions
@@ -44,6 +47,8 @@ if TYPE_CHECKING:  # the Docker SDK takes a while to load, and most trials do wi
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 SERVICES = ("kafka", "postgres")
 INFO, SOCKET, KEY, LOG = "holder.json", "socket", "key", "holder.log"
+SOCKET_BYTES = 107
+"""Of the path of a unix socket (unix(7))."""
 CALLS = frozenset(
     {
         *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
@@ -92,6 +97,9 @@ class NamedEnvironment:
         return LocalOptions(self.master, self.brokers, self.lean, str(self.python))
 
 
+DOCUMENT = TypeAdapter(NamedEnvironment)
+
+
 class InUse(Unavailable):
     """Somebody else is attached to the environment."""
 
@@ -101,8 +109,8 @@ def up(name: str, options: LocalOptions | DockerOptions, ttl: float) -> NamedEnv
 
     Returns when its services serve. Raises UsageError for a name that will not do, Unavailable.
     """
-    if not NAME.fullmatch(name):
-        raise UsageError(f"an environment cannot be called {name!r}: use up to 32 letters, digits, - and _")
+    check_name(name)
+    check_socket(name)
     program = "from onceproof.harness.environments.holder import main; main()"
     env = "docker" if isinstance(options, DockerOptions) else "local"
     command = [sys.executable, "-P", "-c", program, name, env, json.dumps(asdict(options)), str(ttl)]
@@ -123,6 +131,23 @@ def up(name: str, options: LocalOptions | DockerOptions, ttl: float) -> NamedEnv
     return NamedEnvironment(**answer)
 
 
+def check_name(name: str) -> None:
+    """Raises UsageError for one that no environment can have."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"an environment cannot be called {name!r}: use up to 32 letters, digits, - and _")
+
+
+def check_socket(name: str) -> None:
+    """Raises Unavailable where the path of an environment's socket would be longer than one can be."""
+    path = os.fsencode(named(name) / SOCKET)
+    if len(path) > SOCKET_BYTES:
+        raise Unavailable(
+            f"the temporary directory {tempfile.gettempdir()} has too long a path: a socket in it would have one of "
+            f"{len(path)} bytes, and {SOCKET_BYTES} are possible",
+            "set TMPDIR to a shorter directory",
+        )
+
+
 def _died(code: int, errors: IO[bytes]) -> str:
     """Why a holder ended without an answer: the last line of its stderr."""
     errors.seek(0)
@@ -135,10 +160,11 @@ def environments() -> list[NamedEnvironment]:
     found = []
     for path in sorted(named("*").parent.glob(named("*").name)):
         try:
-            environment = NamedEnvironment(**json.loads((path / INFO).read_text()))
-        except (OSError, ValueError, TypeError):
+            environment = read_document(path / INFO, DOCUMENT)
+            lives = processes.lives(environment.process)
+        except (OSError, ValueError):
             continue
-        if processes.lives(environment.process):
+        if lives:
             found.append(environment)
     return found
 
@@ -424,7 +450,9 @@ def _services(name: str, env: str, options: Mapping[str, Any], stack: ExitStack)
         else:
             services = LocalServices(LocalOptions(**options), name)
     except FileExistsError:
-        raise Unavailable(f"environment {name} is up already: 'onceproof down --name {name}' ends it") from None
+        if any(environment.name == name for environment in environments()):
+            raise Unavailable(f"environment {name} is up already: 'onceproof down --name {name}' ends it") from None
+        raise Unavailable(f"environment {name} cannot be had: {_in_its_way(name)}") from None
     stack.callback(services.close)
     return services
 
@@ -446,12 +474,37 @@ def check_up(name: str) -> NamedEnvironment:
 
 
 def _find(name: str, fix: str = "") -> NamedEnvironment:
+    check_name(name)
     for environment in environments():
         if environment.name == name:
             return environment
     remove_leftovers()
     others = ", ".join(environment.name for environment in environments())
-    raise Unavailable(f"no environment called {name} is up{f' (up: {others})' if others else ''}", fix)
+    way = _in_its_way(name)
+    raise Unavailable(
+        f"no environment called {name} is up{f' (up: {others})' if others else ''}{way and f', but {way}'}",
+        "" if way else fix,
+    )
+
+
+def _in_its_way(name: str) -> str:
+    """What is where the state of this environment, which is not up, would be, and what to do; empty for nothing."""
+    state = named(name)
+    if not os.path.lexists(state):
+        return ""
+    keeper = _keeper(state)
+    if keeper is None:
+        return f"{state} is in its way, and no process keeps it: remove it"
+    return f"process {keeper.partition(':')[0]} keeps {state}: wait until it is up or gone, or end that process"
+
+
+def _keeper(state: Path) -> str | None:
+    """The guardian that a state directory goes with, if it lives."""
+    try:
+        identity, _ = (state / OWNER).read_text().split()
+        return identity if processes.lives(identity) else None
+    except (OSError, ValueError):
+        return None
 
 
 def _connect(environment: NamedEnvironment) -> Connection:

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..runtime.ports import LOOPBACK
 
-MASTER = re.compile(r"local\[(?P<cores>[1-9]\d*)(?:\s*,\s*[1-9]\d*)?\]|standalone")
-"""``local[n]``, ``local[n,m]`` (m: how often a task may fail) or ``standalone``."""
+MASTER = re.compile(r"local\[(?P<cores>[1-9][0-9]{0,2})(?:\s*,\s*[1-9][0-9]{0,2})?\]|standalone")
+"""``local[n]``, ``local[n,m]`` (m: how often a task may fail) or ``standalone``; n and m have up to three digits: each
+core is a thread, and Spark takes a number that is too large for none."""
 
 
 def local_cores(master: str) -> int | None:

@@ -89,6 +89,13 @@ FOUND = {
     "looks_before_it_fences": ("line *:{producer.flush(timeout=50)}", "duplicated"),
     "skips_after_three_failures": ("request:before", "lost"),
     "writes_in_place_behind_a_note": ("file:before", "lost"),
+    "short_page_ends_the_batch": ("without a fault", "lost"),
+    "clears_by_prefix": ("task.run:after", "lost"),
+    "removes_old_drafts": ("file:before", "lost"),
+    "highest_attempt_counts": ("task.run:after", "lost"),
+    "mark_goes_back": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
+    "remembers_before_it_links": ("file:before", "lost"),
+    "remembers_behind_the_commit": ("request:after", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
 
@@ -117,7 +124,8 @@ def failed_with(kind: str, certificate: Certificate) -> Sequence[PointResult]:
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches", "archives_every_tenth_batch",
-    "empties_the_table_at_first", "commits_apart_when_large",
+    "empties_the_table_at_first", "commits_apart_when_large", "short_page_ends_the_batch", "clears_by_prefix",
+    "remembers_before_it_links",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 
@@ -136,7 +144,7 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
 
 
 LIMITS = {
-    "quarantines_the_third_try": ({"TRIES = 2": "TRIES = 5"}, "request:before", "lost"),
+    "quarantines_the_third_try": ({"TRIES = 2": 'TRIES = int("5")'}, "request:before", "lost"),
     "waits_for_ten_seconds": ({"SECONDS = 10.0": "SECONDS = 30.0"}, "request:before", "lost"),
     "gives_up_after_five_tries": (
         {"TRIES = 5": "TRIES = 9", "FIRST_WAIT = 0.5": "FIRST_WAIT = 0.01"},

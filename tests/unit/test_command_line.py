@@ -11,7 +11,8 @@ import pytest
 from onceproof.harness import request
 from onceproof.harness.cli import bench, certify, environment, execute, lists, main, run, sessions
 from onceproof.harness.console.printing import say
-from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE
+from onceproof.harness.errors import HELD, INTERNAL, INTERRUPTED, UNAVAILABLE, USAGE, UsageError
+from onceproof.harness.run_directories import new_run_directory
 
 LONG = "x" * 300
 """Longer than a file's name can be."""
@@ -164,6 +165,11 @@ WRONG = [
     (("doctor", "--python", ""), "--python is empty"),
     (("setup", "--python", ""), "--python is empty"),
     (("down", "--name", ""), "--name is empty"),
+    (("certify", "b\udcffd.py"), "SINK 'b\\udcffd.py' is no UTF-8 text: give another"),
+    (("run", "no_such", "--conf", "spark.x=\udcff"), "--conf 'spark.x=\\udcff' is no UTF-8 text: give another"),
+    (("check", "\udcff"), "RUN '\\udcff' is no UTF-8 text: give another"),
+    (("up", "--name", "../../etc"), "an environment cannot be called '../../etc': use up to 32 letters, digits, - and"),
+    (("down", "--name", "../../etc"), "an environment cannot be called '../../etc'"),
 ]
 
 
@@ -214,6 +220,65 @@ def test_a_plan_file_may_have_an_arrow_in_its_name(
     assert "did you mean sink.commit" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("plan", "check", "--file", "link"), "plan file link is a link that leads to no file: give the path of a"),
+        (("run", "kafka_append", "--plan", "link"), "plan file link is a link that leads to no file: give the path"),
+        (("check", "link"), "link is a link that leads to no file: give the path of a run directory"),
+        (("plan", "check", "--file", "latin.plan"), "plan file latin.plan is no UTF-8 text: save it as UTF-8"),
+        (("run", "kafka_append", "--plan", "latin.plan"), "plan file latin.plan is no UTF-8 text: save it as UTF-8"),
+        (("sinks", "--job", "alone.py"), "--job alone.py has no expectation: put alone.sql next to it"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_as_it_is(
+    words: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("nowhere")
+    Path("latin.plan").write_bytes(b"\xe9")
+    Path("alone.py").touch()
+    assert execute(words) == USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"onceproof: {message}")
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("run", "kafka_append"), ("phases",)])
+def test_a_current_directory_that_is_gone_is_named(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert execute(words) == USAGE
+    assert capsys.readouterr().err == "onceproof: the current directory is gone: change to another\n"
+
+
+def test_a_directory_whose_path_is_no_text_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No document can hold it."""
+    odd = tmp_path / "n\udcff"
+    odd.mkdir()
+    (tmp_path / "link").symlink_to(odd)
+    directory = new_run_directory(tmp_path, tmp_path / "link" / "a")
+    with (
+        pytest.raises(UsageError, match=r"run directory '.*n\\udcff/a' is no UTF-8 text: name another with"),
+        directory,
+    ):
+        pytest.fail("it was made")
+    monkeypatch.chdir(odd)
+    assert execute(["phases"]) == USAGE
+    assert (
+        capsys.readouterr().err
+        == f"onceproof: the current directory {str(odd)!r} is no UTF-8 text: change to another\n"
+    )
+
+
 def test_a_known_failure_is_found_though_a_directory_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,6 +309,10 @@ OF_THE_ENVIRONMENT = [
     (("--master", ""), USAGE, "--master is empty: leave it out, or give a value"),
     (("--image", "mine"), USAGE, "--image and --compose-file choose containers: give --env docker with them"),
     (("--compose-file", "no.yml", "--env", "docker"), USAGE, "--compose-file no.yml does not exist"),
+    (("--compose-file", "/tmp", "--env", "docker"), USAGE, "--compose-file /tmp is a directory: give the path of an"),
+    (("--master", "local[99999999999999999999]"), USAGE, "--master 'local[99999999999999999999]' is unknown: use lo"),
+    (("--master", "local[2,\u0663]"), USAGE, "is unknown: use local[n], local[n,m] with m tries of a task"),
+    (("--attach", "../../etc"), USAGE, "an environment cannot be called '../../etc': use up to 32 letters, digits"),
     (("--attach", "nope"), UNAVAILABLE, "no environment called nope is up: 'onceproof up --name nope' starts one"),
     (("--python", "/no/python"), UNAVAILABLE, "the job's interpreter /no/python does not run"),
 ]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onceproof.assertions import save
-from onceproof.assertions.storage import EVIDENCE
+from onceproof.assertions import save, storage
+from onceproof.assertions.storage import EVIDENCE, JOURNAL
 from onceproof.harness.certification.certificate import CERTIFICATE, write_certificate
 from onceproof.harness.certification.settings import SETTINGS
 from onceproof.harness.cli import execute
-from onceproof.harness.errors import USAGE
+from onceproof.harness.errors import BROKE, HELD, INCONCLUSIVE, USAGE
+from onceproof.harness.trial.record import TRIAL
 from paper_trial import evidence
 from test_reports import certificate
 
@@ -101,3 +103,31 @@ def test_a_file_that_is_missing_is_no_other_version(tmp_path: Path, refusal: Ref
     directory = run(tmp_path / "run")
     (directory / "truth.parquet").unlink()
     assert refusal(directory) == f"run directory {directory} is damaged: truth.parquet is missing"
+
+
+DEEP = "[" * 100_000
+
+
+def test_a_trials_own_document_that_is_nested_too_deeply_changes_no_verdict(tmp_path: Path) -> None:
+    directory = run(tmp_path / "run")
+    (directory / TRIAL).write_text(DEEP)
+    assert execute(["check", str(directory), "--json"]) in (HELD, BROKE, INCONCLUSIVE)
+
+
+def test_a_journal_that_is_nested_too_deeply_is_no_json(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).write_text(f"{DEEP}\n")
+    with pytest.raises(ValueError, match=r"^line 1 of journal\.jsonl is no JSON$"):
+        storage._journal(tmp_path / JOURNAL)
+
+
+def test_evidence_that_may_not_be_read_is_not_called_damaged(
+    tmp_path: Path, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = run(tmp_path / "run")
+
+    def fail(path: Path, *arguments: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(storage, "read_document", fail)
+    what = f"{directory}/{EVIDENCE} cannot be read (Permission denied)"
+    assert refusal(directory) == f"run directory {directory}: {what}: change its permissions"

@@ -12,7 +12,7 @@ import pytest
 from onceproof.assertions import Expectation, ExpectationError, Guarantee, Workload
 from onceproof.faults import hands_over_updates, shape_of
 from onceproof.harness.errors import SinkError, UsageError
-from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of
+from onceproof.harness.jobs import REFERENCE, check_job, find_job, keys_of, with_job
 from onceproof.harness.sink_declarations import columns, conf, flag, jars, order, settle
 from onceproof.harness.sink_host import failure, misfit
 from onceproof.harness.sinks import Sink, find_sink, jars_next_to
@@ -126,7 +126,7 @@ def test_which_reference_jobs_hand_over_updates(job: str, fits: bool) -> None:
         ("alone.py", None, "--job alone.py has no expectation: give --expect FILE.sql, or put alone.sql"),
         ("lonely.py", "missing.sql", "--expect missing.sql does not exist: give the path of a file with a SELECT"),
         ("lonely.py", ".", "--expect . is a directory"),
-        ("lonely.py", "latin.sql", "latin.sql cannot be read: .*utf-8"),
+        ("lonely.py", "latin.sql", "expectation latin.sql is no UTF-8 text: save it as UTF-8$"),
     ],
 )
 def test_a_job_that_is_not_there_is_one_clear_line(
@@ -140,6 +140,13 @@ def test_a_job_that_is_not_there_is_one_clear_line(
     with pytest.raises(UsageError, match=why) as error:
         find_job(job, expect)
     assert "\n" not in str(error.value)
+
+
+def test_a_job_that_is_nested_too_deeply_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(f"x = {'-' * 50_000}1\n")
+    (tmp_path / "mine.sql").write_text("SELECT * FROM input")
+    with pytest.raises(UsageError, match=r"^job /.*/mine\.py: an expression or a block of it is nested too deeply to"):
+        with_job(shape_of(find_sink("kafka_append")), find_job(str(tmp_path / "mine.py")))
 
 
 def test_an_expectation_that_gives_no_truth_is_named_by_its_file(tmp_path: Path) -> None:
@@ -255,6 +262,13 @@ def test_properties_that_are_no_texts_are_one_clear_line(tmp_path: Path, value: 
 def test_a_sink_chooses_no_master(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match=r"^sink mine\.py: CONF: spark\.master is --master's"):
         conf(tmp_path / "mine.py", {"spark.master": "yarn"})
+
+
+@pytest.mark.parametrize("name", ["x.y", "spark."])
+def test_a_property_of_a_sink_is_one_of_sparks(tmp_path: Path, name: str) -> None:
+    why = rf"CONF: '{name}' is no property of Spark, which begins with spark\.: write spark\.{name}"
+    with pytest.raises(SinkError, match=rf"^sink mine\.py: {why}$"):
+        conf(tmp_path / "mine.py", {name: "1"})
 
 
 def test_properties_of_a_sink_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -21,18 +21,27 @@ from onceproof.harness.request import Request
 from onceproof.harness.session import Session
 
 KILL = "sink.write:after[batch=1] -> kill(driver)"
+LONG = "x" * 300
+
+
+def marked(test: Path, *markers: pytest.Mark) -> SimpleNamespace:
+    """A test with these markers, the closest first."""
+    return SimpleNamespace(
+        nodeid="test_mine.py::test_it",
+        path=test,
+        get_closest_marker=lambda name: markers[0],
+        iter_markers=lambda name: iter(markers),
+    )
 
 
 def collected(test: Path, *fixtures: str, **given: Any) -> list[str]:
     """The plans for which a test with this marker is called."""
     found: list[str] = []
-    definition = SimpleNamespace(
-        nodeid="test_mine.py::test_it", path=test, get_closest_marker=lambda name: pytest.mark.onceproof(**given).mark
-    )
+    definition = marked(test, pytest.mark.onceproof(**given).mark)
     metafunc: Any = SimpleNamespace(
         definition=definition,
         fixturenames=fixtures or (FIXTURE,),
-        parametrize=lambda name, plans, ids: found.extend(plans),
+        parametrize=lambda names, made, ids: found.extend(plan for plan, _ in made),
     )
     pytest_generate_tests(metafunc)
     return found
@@ -110,6 +119,19 @@ def test_a_file_that_may_not_be_read_is_an_error_of_the_collection(
         collected(test_file, sink="mine.py")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"sink": f"{LONG}.py"}, {"jars": [LONG]}, {"jars": LONG}, {"job": LONG}, {"expect": LONG}],
+    ids=lambda given: next(iter(given)),
+)
+def test_a_name_that_no_file_can_have_is_an_error_of_the_collection(given: dict[str, Any], test_file: Path) -> None:
+    with pytest.raises(pytest.Collector.CollectError) as caught:
+        collected(test_file, **{"sink": "kafka_append"} | given)
+    said = str(caught.value)
+    assert said.startswith(f"test_mine.py::test_it: the name {test_file.parent / LONG}")
+    assert said.endswith(" is too long for a file: give a shorter one")
+
+
 def test_a_marked_test_without_the_fixture_is_an_error_of_the_collection(test_file: Path) -> None:
     with pytest.raises(pytest.Collector.CollectError, match="runs no trial: give it the argument onceproof_trial"):
         collected(test_file, "tmp_path", sink="kafka_append", faults=[KILL])
@@ -149,10 +171,10 @@ def test_what_a_marker_asks_for_is_what_the_session_is_asked_for(test_file: Path
 
 def failure(test: Path, session: Any, plan: str = KILL, **given: Any) -> str:
     """What the fixture fails its test with."""
-    node = SimpleNamespace(path=test, get_closest_marker=lambda name: pytest.mark.onceproof(**given).mark)
+    marker = pytest.mark.onceproof(**given).mark
     fixture: Any = pytest_plugin.onceproof_trial
     with pytest.raises(pytest.fail.Exception) as caught:
-        fixture.__wrapped__(SimpleNamespace(node=node), plan, session)
+        fixture.__wrapped__(SimpleNamespace(node=marked(test, marker)), plan, (marker,), session)
     assert caught.value.__context__ is None, "pytest would show it, too"
     return str(caught.value)
 
@@ -180,6 +202,25 @@ def test_a_trial_that_cannot_be_had_is_refused_by_what_the_suite_has(
     said = failure(test_file, NO_TRIAL, plan, sink="kafka_append", **given)
     assert message in said
     assert " --" not in said.replace(" --onceproof-", " ").replace("up --brokers", "")
+
+
+def test_a_file_that_may_no_longer_be_read_fails_its_test_in_one_line(
+    test_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*given: object) -> None:
+        raise PermissionError(13, "Permission denied", "mine.py")
+
+    monkeypatch.setattr("onceproof.harness.pytest_marker.check_request", locked)
+    said = failure(test_file, NO_TRIAL, sink="mine.py")
+    assert said.startswith("onceproof: mine.py cannot be read (Permission denied): give another path")
+
+
+@pytest.mark.parametrize("option", ["--onceproof-attach", "--onceproof-env", "--onceproof-master"])
+def test_an_empty_option_is_refused(option: str, tmp_path: Path) -> None:
+    config: Any = SimpleNamespace(getoption={option: ""}.get, rootpath=tmp_path)
+    with pytest.raises(pytest.fail.Exception) as caught:
+        pytest_plugin._environment(config)
+    assert str(caught.value) == f"onceproof: {option} is empty: leave it out, or give a value"
 
 
 def test_run_directories_that_cannot_be_made_are_below_pytests_root(test_file: Path, tmp_path: Path) -> None:

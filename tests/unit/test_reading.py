@@ -175,7 +175,11 @@ def test_a_workload_read_back_from_its_topic_is_the_truth() -> None:
     assert rows_of_json(record.value for record in records).equals(committed_rows(workload))
 
 
-@pytest.mark.parametrize("value", [b"not JSON", b"[1, 2]", b"\xff\xfe", b'{"id": "x"}', None, b"5"], ids=repr)
+DEEP = b"[" * 100_000
+NO_ROWS = [b"not JSON", b"[1, 2]", b"\xff\xfe", b'{"id": "x"}', None, b"5", DEEP, b'{"id": "\\ud800"}']
+
+
+@pytest.mark.parametrize("value", NO_ROWS, ids=lambda value: repr(value)[:20])
 def test_a_value_that_is_no_row_is_kept_as_a_row_without_id(value: bytes | None) -> None:
     good = json.dumps(ROW, default=str).encode()
     rows = rows_of_json([good, value]).to_pylist()

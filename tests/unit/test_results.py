@@ -77,6 +77,15 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, name: str, text: str) 
         Store(tmp_path, INPUTS)
 
 
+@pytest.mark.parametrize("name", [RESULTS, INPUTS_FILE])
+def test_a_directory_in_the_place_of_a_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    Store(tmp_path, INPUTS).add(result())
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match=rf"{name} cannot be read \(Is a directory\): begin a new sweep"):
+        Store(tmp_path, INPUTS)
+
+
 def test_a_run_that_failed_is_explained_by_a_point_of_it_that_failed_by_itself() -> None:
     other = "batch.commit:before[batch=2] -> kill(driver)"
     run = result(f"{PLAN}; {other}", "fail")

@@ -134,6 +134,15 @@ def test_the_log_of_a_sink_that_cannot_be_loaded_stays_where_its_error_names_it(
     assert log.exists() == stays
 
 
+@pytest.mark.parametrize(("said", "where"), [("Traceback\n", r"see /.*/sink\.log"), ("", "it printed nothing")])
+def test_an_error_names_a_log_only_where_there_is_one(tmp_path: Path, said: str, where: str) -> None:
+    log = tmp_path / "sink.log"
+    log.write_text(said)
+    with process_of(Host(None), log=log) as process, pytest.raises(SinkError, match=rf"\(exit code 7\); {where}$"):
+        process.read({})
+    assert log.exists() == bool(said)
+
+
 @pytest.mark.parametrize("said", ["", "prepared\n"])
 def test_of_a_process_that_says_nothing_no_log_is_left(tmp_path: Path, said: str) -> None:
     log = tmp_path / "sink.log"

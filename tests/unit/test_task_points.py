@@ -46,11 +46,13 @@ def test_the_driver_dies_in_a_batch_of_twelve_tasks_where_tasks_write() -> None:
 
 
 def test_the_driver_dies_behind_the_first_change_of_a_tasks_second_attempt() -> None:
-    of_task = "stage=1, partition=0"
-    failed = f"task.run:after[batch=1, {of_task}]#1 -> fail"
-    second = f"batch=1, {of_task}, attempt=1]#1 -> kill(driver)"
-    assert [one.text for one in points(batch(*CREATES, *IN_A_TASK), "of its next attempt")] == [
-        f"{failed}; request:after[service=postgres, kind=INSERT, {second}",
-        f"{failed}; file:after[op=create, {second}",
+    before = tuple(INSERTS)
+    first, second = ([*both("task.run", stage=1, partition=task)] for task in (0, 1))
+    trace = [*before, first[0], second[0], *IN_A_TASK, *CREATES, first[1], *IN_A_TASK, second[1], *INSERTS]
+    found = points([reported("sink.write"), *trace, reported("batch.commit")], "of its next attempt")
+    failed = "task.run:after[batch=1, stage=1]#2 -> fail"
+    assert [one.text for one in found] == [
+        f"{failed}; request:after[service=postgres, kind=INSERT, batch=1]#4 -> kill(driver)",
+        f'{failed}; file:after[op=create, path="target/*", batch=1]#2 -> kill(driver)',
     ]
-    assert points(batch(of_the_driver=tuple(INSERTS)), "of its next attempt") == []
+    assert points(batch(of_the_driver=before), "of its next attempt") == []

@@ -24,6 +24,7 @@ CONTINUOUS, ASYNC = "continuous=1 second", "asyncProgress=500 milliseconds"
         ("processingTime=1 second", False, "micro-batch"),
         (ASYNC, False, "async progress"),
         ("realTime=5 seconds", False, "real-time"),
+        ("processingTime=0 seconds", False, "micro-batch"),
         (CONTINUOUS, False, "continuous"),
     ],
 )
@@ -38,7 +39,11 @@ def test_a_job_that_is_told_of_no_trigger_ends_by_itself() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "once", "realTime=soon", "availableNow=true", "continuous", "5 seconds", "realTime=5 minutes"],
+    [
+        *("", "once", "realTime=soon", "availableNow=true", "continuous", "5 seconds", "realTime=5 minutes"),
+        *("continuous=0 seconds", "realTime=0 milliseconds", "processingTime=\u0663 seconds"),
+        "processingTime=99999999999999999999 seconds",
+    ],
 )
 def test_any_other_is_one_clear_line(text: str) -> None:
     with pytest.raises(UsageError, match="is not a trigger: it is one of availableNow, processing") as error:

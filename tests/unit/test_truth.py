@@ -77,6 +77,19 @@ def test_each_planned_batch_is_there_with_its_watermark() -> None:
     assert truth_until(late, given, 0).num_rows == 0
 
 
+@pytest.mark.parametrize("watermark", [10**14 * 3, 10**18, -(10**18), 10**30])
+def test_a_watermark_of_no_year_is_one_clear_line(watermark: int) -> None:
+    with pytest.raises(
+        ExpectationError, match=f"^the watermark {watermark} of a batch, in milliseconds since 1970, is o"
+    ):
+        stored(row(1, "a", 0, 0), watermarks={0: watermark})
+
+
+def test_the_last_time_that_there_is_may_come_out() -> None:
+    last = truth(Expectation("SELECT id, TIMESTAMP '9999-12-31 23:59:59.999999' AS t FROM input"), GIVEN)
+    assert last["t"].to_pylist()[0] == datetime.max
+
+
 def test_a_planned_watermark_is_the_latest_event_of_the_batches_before() -> None:
     for one in GIVEN.batches.to_pylist():
         times = [row["event_time"] for row in STORED.to_pylist() if row["batch"] < one["batch"]]
@@ -147,6 +160,18 @@ def test_every_column_of_the_truth_is_of_one_of_four_types(value: str, kind: pa.
         ("SELECT id, 9223372036854775808 + id AS big FROM input", ("id",), "'big'.*does not fit in int64.*VARCHAR"),
         ("SELECT id, true AS b FROM input", ("id",), "column 'b' .* is of type bool: cast it to BIGINT"),
         ("SELECT * FROM input WHERE id < 0", ("id",), "gives no row of this workload"),
+        (
+            "SELECT id, 'infinity'::TIMESTAMP AS t FROM input",
+            ("id",),
+            "column 't' .* has a time outside of the years 1",
+        ),
+        ("SELECT id, '-infinity'::TIMESTAMPTZ AS t FROM input", ("id",), "column 't' .* a time outside of the years 1"),
+        ("SELECT id, TIMESTAMP '200000-01-01' AS t FROM input", ("id",), "keep it within them, or cast it to VARCHAR"),
+        (
+            "SELECT id, 'infinity'::DATE AS t FROM input",
+            ("id",),
+            "does not fit in timestamp.us. .*: cast it to VARCHAR",
+        ),
         ("SELECT key, id FROM input", ("key",), "rows, but only .* that differ in key: name the columns"),
         ("SELECT nullif(id, 0) AS id FROM input", ("id",), "column 'id' .* is null in places"),
     ],

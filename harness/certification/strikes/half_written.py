@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ....faults import Fault, Plan, Point, Value, format_action
-from ..effects import Effect
-from ..kinds import EFFECT_PHASES, FAMILIES, effects_of, last_effect
+from ....faults import Fault, Plan, format_action
+from ..effects import Effect, Family
+from ..kinds import EFFECT_PHASES, FAMILIES, Kind, effects_of, kind_of, last_effect
 from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
 from ..roles import MIDDLE
 from ..steps import shown
-from ..trace import Step, executed, reports
+from ..trace import Event, Step, executed, reports
 from ._declaration import Strike
 
 BEHIND = "then behind the batch"
@@ -52,23 +52,27 @@ def left_by_a_task(question: Question) -> Iterator[SweepPoint]:
 
 
 def left_by_a_second_attempt(question: Question) -> Iterator[SweepPoint]:
-    """The first task fails at its end, and the driver dies behind the first effect of its next attempt: the replay's
-    attempts are counted from 0 again, and what has a higher number is older, and was cut short."""
+    """The task that ends last fails there, and the driver dies behind the first effect of its next attempt: the
+    replay's attempts are counted from 0 again, and what has a higher number is older, and was cut short."""
     batch = question.middle
     seen = executed(question.trace, batch)
     ended = Step("task.run", "after", seen.writing)
-    if seen.writing is None or ended not in seen.steps:
+    if ended not in seen.steps:
         return
-    failed = of_one_task(selector(ended, batch, 1), seen)
-    of_task: dict[str, Value] = {"stage": seen.writing, "partition": failed.where["partition"]}
-    for family in FAMILIES:
-        done = [one for one in family.done(question.trace) if one["batch"] == batch and of_task.items() <= one.items()]
-        for effect in family.read(done)[:1] if question.can_have(family.phase) else ():
-            kind = {name: value for name, value in effect.where.items() if name in ("service", "kind", "op")}
-            again = Point(family.phase, "after", {**kind, "batch": batch, **of_task, "attempt": 1}, 1)
-            detail = f"then behind {effect.shown} of its next attempt"
-            point = _point(batch, shown(ended, seen), [detail], Fault(failed, (FAIL,)), Fault(again, (KILL,)))
+    failed = Fault(selector(ended, batch, seen.steps[ended]), (FAIL,))
+    own = reports(question.trace, batch)
+    runs = [at for at, event in enumerate(own) if (event["phase"], event.get("stage")) == ("task.run", seen.writing)]
+    for family in filter(lambda family: question.can_have(family.phase), FAMILIES):
+        for kind in _kinds(family, own[runs[0] : runs[-1]])[:1]:
+            number = _kinds(family, own[: runs[-1]]).count(kind) + 1
+            again = Fault(kind.point("after", batch, number), (KILL,))
+            detail = f"then behind {kind.shown} of its next attempt"
+            point = _point(batch, shown(ended, seen), [detail], failed, again)
             yield replace(point, seen_once=True)  # an attempt that finds the first one's rows may write none
+
+
+def _kinds(family: Family, reported: Sequence[Event]) -> list[Kind]:
+    return [kind_of(one) for one in family.read(family.done(reported))]
 
 
 def _in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:

@@ -30,6 +30,9 @@ AT_MOST = 6
 SHARED = 3
 """Files, named alike in this batch and the next, before whose changes it comes back a batch later as well."""
 
+AT_THE_END = 3
+"""Changes of the batch before the last."""
+
 MIDWAY = 20.0
 """Seconds that the other driver is kept at most in the middle of the next batch, until this one has done its own: it
 may be about to be refused, or may wait for a lock that the other one holds."""
@@ -74,12 +77,12 @@ def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
 
 
 def _at_the_end(question: Question) -> Iterator[SweepPoint]:
-    """In the batch before the last, before its first change and its last one, until the other driver has done the last
-    batch: what this one undoes then no further batch mends."""
+    """In the batch before the last, before some of its changes, until the other driver has done the last batch: what
+    this one undoes then no further batch mends."""
     last = question.roles.get(LAST, 0)
     roles = [role for role, batch in question.roles.items() if batch == last - 1 and role != MIDDLE]
     for role in roles:
-        for change in dict.fromkeys(evenly(_changes(question, last - 1), 2)):
+        for change in evenly(_changes(question, last - 1), AT_THE_END):
             yield paused_before(change, role, last - 1, end_of(last), ", until the last batch has ended")
 
 
