@@ -17,10 +17,12 @@ from typing import TypeGuard
 from ...faults import Point
 from ...faults.matching import matches
 from .kinds import EFFECT_PHASES
-from .points import Gap, Space, SweepPoint
+from .points import Space, SweepPoint
 from .requests import LOOKUPS
 from .results import PointResult, Store
 from .trace import Event, reports, runs_of
+
+REASON = "it comes as time has it, and did not in any try"
 
 PHASES = ("line", LOOKUPS.phase, *EFFECT_PHASES)
 
@@ -73,18 +75,13 @@ def left_to_chance(space: Space, store: Store, traces: Traces, journal: JournalO
 
     left_out = [point for point in space.points if by_chance(point)]
     kept = tuple(point for point in space.points if point not in left_out)
-    return replace(space, points=kept, by_chance=tuple(map(_gap, left_out)))
+    return replace(space, points=kept, by_chance=tuple(point.gap(REASON) for point in left_out))
 
 
 def _ended(point: SweepPoint, tried: Sequence[Event]) -> bool:
     """Whether a try has committed the point's batch."""
     seen = [] if point.batch is None else reports(tried, point.batch)
     return any((one["phase"], one.get("edge")) == ("batch.commit", "after") for one in seen)
-
-
-def _gap(point: SweepPoint) -> Gap:
-    reason = "it comes as time has it, and did not in any try"
-    return Gap(point.at, point.action, point.role, ": ".join([*filter(None, [point.detail]), reason]))
 
 
 def _was_missed(result: PointResult | None) -> TypeGuard[PointResult]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from .points import Gap, Space
+from .points import Space
 from .results import PointResult, Store
 from .trace import Event
 
@@ -26,5 +26,4 @@ def without_what_fails_anyway(space: Space, store: Store, journal: Callable[[Poi
         and any(event["event"] == "probe.not_raised" for event in journal(result))
     ]
     kept = tuple(point for point in space.points if point not in left_out)
-    gaps = [Gap(one.at, one.action, one.role, ": ".join(filter(None, [one.detail, REASON]))) for one in left_out]
-    return replace(space, points=kept, impossible=(*space.impossible, *gaps))
+    return replace(space, points=kept, impossible=(*space.impossible, *(point.gap(REASON) for point in left_out)))

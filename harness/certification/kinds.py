@@ -13,6 +13,7 @@ from .effects import Effect, Family, steady
 from .files import FILES, alike
 from .points import Question
 from .requests import REQUESTS
+from .trace import reports
 
 FAMILIES = (REQUESTS, FILES)
 EFFECT_PHASES = tuple(family.phase for family in FAMILIES)
@@ -41,6 +42,17 @@ def effects_of(question: Question, family: Family, batch: int) -> Sequence[Effec
 def last_effect(question: Question, batch: int) -> Effect | None:
     """Its last request, else its last change of a file."""
     return next((found[-1] for family in FAMILIES if (found := effects_of(question, family, batch))), None)
+
+
+def in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
+    """Of each request and change of a file of a batch whether a task of the stage ran then."""
+    running, found = 0, []
+    for event in reports(question.trace, batch):
+        if event["phase"] == "task.run" and event.get("stage") == stage:
+            running += 1 if event["edge"] == "before" else -1
+        elif event["phase"] in EFFECT_PHASES and event["edge"] == "before":
+            found.append(running > 0)
+    return found
 
 
 def kind_of(effect: Effect) -> Kind:

@@ -208,11 +208,9 @@ def errors_anew(code: Code, before: Sequence[Event], after: Sequence[Event]) -> 
     it is caught, and how many there are; counters go on over restarts."""
     passed = Counter(map(line_of, before))
     for line, callers in callers_by_line(after).items():
-        if code.calls(line) and code.may_fail(line):
-            for error, nth in caught(line, callers, code.errors).items():
-                if not code.leaves(line, passed[line] + nth):
-                    action = Action("fail", None, {"error": error})
-                    yield line, passed[line] + nth, passed[line] + len(callers), action
+        for error, nth in caught(line, callers, code.errors).items() if code.calls(line) else ():
+            for action in fails(code, line, [error], passed[line] + nth)[:1]:
+                yield line, passed[line] + nth, passed[line] + len(callers), action
 
 
 def known_ways(question: Question) -> set[Way]:

@@ -83,6 +83,10 @@ class SweepPoint:
         where = [] if self.batch is None else [f"{self.role} batch"]
         return ", ".join([self.step, *filter(None, [self.detail]), self.action, *where])
 
+    def gap(self, reason: str) -> Gap:
+        """Its cell, for a space that does not have the point."""
+        return Gap(self.at, self.action, self.role, ": ".join(filter(None, [self.detail, reason])))
+
 
 @dataclass(frozen=True)
 class Gap:

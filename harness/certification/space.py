@@ -51,7 +51,7 @@ def space_of(question: Question) -> Space:
             assert isinstance(found, SweepPoint)
             possible.append(found)
         elif isinstance(found, SweepPoint) and found.required:
-            untried.append(Gap(found.at, found.action, found.role, f"{found.detail}: {reason}"))
+            untried.append(found.gap(reason))
         else:
             impossible.setdefault((found.step, found.action, reason), Gap(found.at, found.action, found.role, reason))
     if question.profile == "demo":

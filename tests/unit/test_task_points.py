@@ -41,6 +41,9 @@ def test_the_driver_dies_in_a_batch_of_twelve_tasks_where_tasks_write() -> None:
         "set partitions = 12; batch.commit:before[batch=1] -> kill(driver)",
     ]
     assert len({one.way for one in found} - {""}) == 1, "tasks of the sink's own number may have no such one"
+    line = reported("line", None, file="s.py", line=7, role="python-worker")
+    for own in (INSERTS, [line], both("task.commit", **TASK)):
+        assert [one.text for one in points(batch(*own), "12 tasks")] == [one.text for one in found]
     assert points(batch(of_the_driver=tuple(INSERTS)), "12 tasks") == []
     assert points(batch(*IN_A_TASK), "12 tasks", batches=None) == []
 

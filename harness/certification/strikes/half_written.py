@@ -10,7 +10,7 @@ from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..effects import Effect, Family
-from ..kinds import EFFECT_PHASES, FAMILIES, Kind, effects_of, kind_of, last_effect
+from ..kinds import FAMILIES, Kind, effects_of, in_tasks, kind_of, last_effect
 from ..points import FAIL, KILL, Question, SweepPoint, crash_in, of_one_task, selector
 from ..roles import MIDDLE
 from ..steps import shown
@@ -41,12 +41,12 @@ def left_by_a_task(question: Question) -> Iterator[SweepPoint]:
     batch = question.middle
     seen = executed(question.trace, batch)
     step = Step("task.run", "after", seen.writing)
-    in_tasks = _in_tasks(question, batch, seen.writing)
-    if step not in seen.steps or not any(in_tasks):
+    of_tasks = in_tasks(question, batch, seen.writing)
+    if step not in seen.steps or not any(of_tasks):
         return
     here, at = shown(step, seen), of_one_task(selector(step, batch, 1), seen)
     for first in (Fault(at, (action,)) for action in (KILL, FAIL)):
-        if (last := last_effect(question, batch)) and not in_tasks[-1]:
+        if (last := last_effect(question, batch)) and not of_tasks[-1]:
             yield _before(last, batch, here, "", first)
         yield _behind(batch, here, "", first)
 
@@ -73,17 +73,6 @@ def left_by_a_second_attempt(question: Question) -> Iterator[SweepPoint]:
 
 def _kinds(family: Family, reported: Sequence[Event]) -> list[Kind]:
     return [kind_of(one) for one in family.read(family.done(reported))]
-
-
-def _in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
-    """Of each request and change of a file of a batch whether a task of the stage ran then."""
-    running, found = 0, []
-    for event in reports(question.trace, batch):
-        if event["phase"] == "task.run" and event.get("stage") == stage:
-            running += 1 if event["edge"] == "before" else -1
-        elif event["phase"] in EFFECT_PHASES and event["edge"] == "before":
-            found.append(running > 0)
-    return found
 
 
 def _before(last: Effect, batch: int, here: Step, what: str, first: Fault) -> SweepPoint:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ....faults import Fault, Plan, Point, format_action
-from ..kinds import EFFECT_PHASES
+from ..kinds import in_tasks
 from ..points import CRASH, KILL, Question, SweepPoint, selector, under
 from ..roles import MIDDLE
 from ..steps import shown
-from ..trace import Step, executed, reports
+from ..trace import Step, executed, task_lines
 from ._declaration import Strike
 
 TASKS = 12
@@ -21,18 +21,13 @@ DETAIL = f"{TASKS} tasks"
 TWO_DIGITS = 10
 """The first task with such a number."""
 
-OWN = ("line", "task.commit", *EFFECT_PHASES)
-"""What a task of the sink's reports besides that it runs."""
-
 
 def more_tasks(question: Question) -> Iterator[SweepPoint]:
     """The driver dies in the middle batch, where such a task has ended and others may not have, and behind the batch;
     of sinks of which tasks do a part. A sink that makes tasks of its own number has no such one: the point behind the
     batch stands for it."""
     batch = question.middle
-    if question.batches is None or not any(
-        one["phase"] in OWN and "partition" in one for one in reports(question.trace, batch)
-    ):
+    if question.batches is None or not _tasks_write(question, batch):
         return
     seen = executed(question.trace, batch)
     ended, done = Step("task.run", "after", seen.writing), Step(CRASH.phase, str(CRASH.edge))
@@ -41,6 +36,13 @@ def more_tasks(question: Question) -> Iterator[SweepPoint]:
         yield _point(shown(ended, seen), replace(at, where={**at.where, "partition": TWO_DIGITS}), batch)
     if done in seen.steps:
         yield _point(done, selector(done, batch), batch)
+
+
+def _tasks_write(question: Question, batch: int) -> bool:
+    """By code of the sink's own, by a writer that Spark calls, or by what leaves the job while they run."""
+    seen = executed(question.trace, batch)
+    committing = any(step.phase == "task.commit" for step in seen.steps)
+    return committing or bool(task_lines(question.trace, batch)) or any(in_tasks(question, batch, seen.writing))
 
 
 def _point(here: Step, at: Point, batch: int) -> SweepPoint:
