@@ -60,12 +60,15 @@ def setting_value(name: str, text: str) -> str:
     """The text, if it is a value that it can have. Raises ValueError, one line."""
     if name in NUMBERS and not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= NUMBERS[name]):
         raise ValueError(f"{name} is a whole number from 1 to {NUMBERS[name]}, not {text}")
-    check_property(name)
+    if name.startswith(SPARK):
+        check_property(name)
     return text
 
 
 def check_property(name: str, named: Named = as_option) -> None:
-    """Whether a property of Spark may be set for a trial. Raises ValueError, one line."""
+    """Whether it is a property of Spark that may be set for a trial. Raises ValueError, one line."""
+    if not name.startswith(SPARK) or name == SPARK:
+        raise ValueError(f"{name!r} is no property of Spark, which begins with {SPARK}: write {SPARK}{name}")
     if name in OWN:
         raise ValueError(f"{name} {OWN[name].format(master=named('master'))}")
 

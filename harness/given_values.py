@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..faults.settings import SPARK
 from ..naming import Named, as_option
 from .artifacts.lock import is_coordinates
 from .errors import UsageError, no_file
@@ -44,8 +43,6 @@ def check_conf(properties: Iterable[tuple[str, str]], named: Named = as_option) 
     found: dict[str, str] = {}
     name = named("conf")
     for key, value in properties:
-        if not key.startswith(SPARK) or key == SPARK:
-            raise UsageError(f"{name} {key!r} is no property of Spark, which begins with {SPARK}: write {SPARK}{key}")
         if found.setdefault(key, value) != value:
             raise UsageError(f"{name} {key} is given twice, as {found[key]!r} and as {value!r}: leave one out")
     check_properties(found, named)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..assertions import ClaimName, Guarantee
-from ..faults.settings import SPARK, check_property
+from ..faults.settings import check_property
 from ..sources import parsed
 from .artifacts.lock import is_coordinates
 from .errors import SinkError
@@ -118,10 +118,6 @@ def conf(path: Path, value: object) -> Mapping[str, str]:
             f"sink {path.name}: CONF = {value!r} is not a mapping of texts: "
             'write CONF = {"spark.sql.extensions": "org.example.Extension"}'
         )
-    for name in value:
-        if not name.startswith(SPARK) or name == SPARK:
-            what = f"CONF: {name!r} is no property of Spark, which begins with {SPARK}"
-            raise SinkError(f"sink {path.name}: {what}: write {SPARK}{name}")
     try:
         for name in value:
             check_property(name)
