@@ -14,7 +14,7 @@ from ..additions import declared_in
 from ..plans import Action, Edge, Fault, Plan, Value
 from ..requirements import required_at
 from . import actions, phases
-from .declarations import ENVIRONMENTS, PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
+from .declarations import ENVIRONMENTS, NODE, PROCESS_KINDS, SINKS, ActionSpec, Parameter, Phase, Sinks, check_spec
 from .replays import PROTOCOL
 from .shape import UNKNOWN, SinkShape, lines_of, shape_of
 
@@ -111,6 +111,7 @@ def is_one_of(shape: SinkShape, sinks: Sinks) -> bool:
     having: dict[Sinks, bool] = {
         "every": True,
         "v2": shape.v2,
+        "aborting": shape.v2 or shape.file,
         "rows": shape.v2 or shape.file or shape.writes_batches,
         "manifest": shape.file,
         "kafka": "kafka" in shape.spoken_to,
@@ -189,6 +190,7 @@ def render_actions() -> list[dict[str, Any]]:
             "name": action.name,
             "targets": list(action.targets),
             "environments": [env for env in ENVIRONMENTS if env == "docker" or not action.network],
+            "in_docker_only": [one for one in action.targets if action.network or one == NODE],
             "arguments": {parameter.name: parameter.meaning for parameter in action.arguments},
             "until": action.takes_until,
             "meaning": action.meaning,

@@ -19,6 +19,7 @@ ProcessKind = Literal["driver", "executor", "broker", "python", "connection", "f
 Sinks = Literal[
     "every",
     "v2",
+    "aborting",
     "rows",
     "manifest",
     "kafka",
@@ -40,14 +41,17 @@ PROCESS_KINDS: dict[ProcessKind, str] = {
     "connection": "connection to a service",
     "files": "process that changes a file",
 }
-"""The process whose thread is stopped at a phase; ``python`` is the sink's own code on the driver's machine. A
-connection is stopped by the proxy that it passes: the process at its other end waits for the answer. ``files`` is any
-process of the driver's machine, which the system stops."""
+"""The process whose thread is stopped at a phase; ``python`` is the sink's own code, on the driver's machine and in
+tasks. A connection is stopped by the proxy that it passes: the process at its other end waits for the answer. ``files``
+is any process of the driver's machine, which the system stops."""
 
 SERVERS: tuple[str, ...] = tuple(sorted(set(PROTOCOLS) - {"kafka"}))
 """The servers of targets, by the names of their services: Kafka's are the brokers."""
 
-SPARK_TARGETS = ("executor", "worker", "node")
+NODE = "node"
+"""The target that is a machine, which containers are; on this machine there is one for all."""
+
+SPARK_TARGETS = ("executor", "worker", NODE)
 """Targets whose tasks Spark attempts again."""
 
 ITSELF = "self"
@@ -61,6 +65,7 @@ ENVIRONMENTS = ("local", "docker")
 SINKS: dict[Sinks, str] = {
     "every": "every sink",
     "v2": "V2 sinks",
+    "aborting": "V2 sinks, and Spark's file sink",
     "rows": "V2 sinks, Spark's file sink, and foreachBatch's function where it uses df.write",
     "manifest": "Spark's file sink",
     "kafka": "sinks that write to Kafka",

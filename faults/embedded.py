@@ -18,6 +18,9 @@ METHODS = frozenset({"execute", "executemany"})
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
 """Before these sqlite3 begins a transaction by itself, unless it is in autocommit."""
 BEGIN = "BEGIN"
+ENDS = frozenset({"COMMIT", "END"})
+UNKNOWN = ""
+"""Of a statement that is a function's parameter. Where no text of the module ends a transaction, neither does that."""
 ANY = frozenset({"Exception", "BaseException"})
 
 
@@ -32,7 +35,9 @@ def undone_at(path: Path, line: int, error: str, root: Path) -> bool:
     executed = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in METHODS]
     words = {_first_word(call, module) for call in executed}
     inside = CHANGES | {BEGIN} if _in_transactions(module) else {BEGIN}
-    return bool(words) and words <= inside and not any(map(_may_commit, set(calls) - set(executed)))
+    if inside > {BEGIN} and not ENDS & _words(module):
+        words.discard(UNKNOWN)
+    return bool(executed) and words <= inside and not any(map(_may_commit, set(calls) - set(executed)))
 
 
 def _is_of_the_database(error: str, module: Module) -> bool:
@@ -51,7 +56,7 @@ def _first_word(call: ast.Call, module: Module) -> str:
     if isinstance(text, ast.JoinedStr):
         text = next(iter(text.values), None)
     if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
-        return ""
+        return UNKNOWN
     return _first_of(text.value)
 
 
@@ -62,12 +67,13 @@ def _may_commit(call: ast.Call) -> bool:
 
 def _in_transactions(module: Module) -> bool:
     """Whether changes are: connections are not in autocommit, or it begins them itself."""
-    nodes = [*ast.walk(module.tree)]
-    return any(map(_begins, nodes)) or not any(map(_is_autocommit, nodes))
+    return BEGIN in _words(module) or not any(map(_is_autocommit, ast.walk(module.tree)))
 
 
-def _begins(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _first_of(node.value) == BEGIN
+def _words(module: Module) -> set[str]:
+    """With which its texts begin."""
+    constants = (node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant))
+    return {_first_of(text) for text in constants if isinstance(text, str)}
 
 
 def _first_of(text: str) -> str:

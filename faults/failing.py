@@ -29,8 +29,14 @@ IN_MEMORY = """
 """Builtin functions that call no iterator."""
 CONSUMING = "all any dict enumerate frozenset list max min reversed set sorted sum tuple zip"
 """Those that do: what they are given may be a cursor."""
-CONTAINERS = "collections.deque queue.LifoQueue queue.PriorityQueue queue.Queue queue.SimpleQueue"
-OF_CONTAINERS = "append appendleft clear empty extend get get_nowait join pop popleft put put_nowait qsize task_done"
+CONTAINERS = """
+    bytearray collections.Counter collections.OrderedDict collections.defaultdict collections.deque dict io.BytesIO
+    io.StringIO list queue.LifoQueue queue.PriorityQueue queue.Queue queue.SimpleQueue set
+"""
+OF_CONTAINERS = """
+    append appendleft clear empty extend get get_nowait getvalue insert join pop popitem popleft put put_nowait qsize
+    remove reverse setdefault sort task_done update write writelines
+"""
 OF_LISTS = "append pop popleft"
 """With one argument at most: with two, append is a command of Redis."""
 OF_ANYTHING = """

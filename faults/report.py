@@ -122,7 +122,8 @@ class Tasks:
         elif (point.get("phase"), point.get("edge")) == ("task.run", "before") and "tid" in point:
             self._of[point["process"], f"{OF_FILES}{point['tid']}"] = task
         elif (point.get("phase"), point.get("edge")) == ("task.run", "after"):
-            self._of = {place: one for place, one in self._of.items() if one.get("task") != point.get("task")}
+            ended = (point.get("run"), point.get("task"))  # each driver counts tasks from 0
+            self._of = {place: one for place, one in self._of.items() if (one.get("run"), one.get("task")) != ended}
 
     def of(self, point: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is known of the task; empty where none is."""

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -58,7 +59,7 @@ def is_setting(name: str) -> bool:
 
 def setting_value(name: str, text: str) -> str:
     """The text, if it is a value that it can have. Raises ValueError, one line."""
-    if name in NUMBERS and not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= NUMBERS[name]):
+    if name in NUMBERS and not (re.fullmatch("[0-9]{1,9}", text) and 1 <= int(text) <= NUMBERS[name]):
         raise ValueError(f"{name} is a whole number from 1 to {NUMBERS[name]}, not {text}")
     if name.startswith(SPARK):
         check_property(name)

@@ -119,8 +119,15 @@ def _read(path: Path, root: Path, changed: int, size: int) -> Module:
     return Module(root, module_name(file), tree, known, assigned, frozenset(_defined(tree)))
 
 
+DISPLAYS: Mapping[type[ast.expr], str] = {
+    ast.List: "list", ast.ListComp: "list", ast.Dict: "dict", ast.DictComp: "dict", ast.Set: "set", ast.SetComp: "set"
+}  # fmt: skip
+"""What brackets make."""
+
+
 def given_names(module: Module, classes: Collection[str]) -> Iterator[str]:
-    """The names, without what stands before their dots, that a module gives to what it makes of these classes."""
+    """The names, without what stands before their dots, that a module gives to what it makes of these classes, be it by
+    ``[]`` or ``{}``."""
     for node in ast.walk(module.tree):
         match node:
             case ast.Assign(targets=[target], value=value):
@@ -134,7 +141,7 @@ def given_names(module: Module, classes: Collection[str]) -> Iterator[str]:
         for target, made in given:
             made = made.func if isinstance(made, ast.Call) else made
             made = made.value if isinstance(made, ast.Subscript) else made
-            if meant_by(dotted_name(made), module) in classes:
+            if (DISPLAYS.get(type(made)) or meant_by(dotted_name(made), module)) in classes:
                 yield dotted_name(target).rpartition(".")[2]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +19,7 @@ from ..causes import (
 )
 from ..model import Anomaly, Evidence
 from ..relations import has_key, listed, locate, same, select
+from ..returned import returned
 from ..truth import right_versions
 from ._records import distinct, first_records, place
 
@@ -26,15 +29,14 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
 
     Under a sink's KEY so do several right rows of one key.
     """
-    right = right_versions(truth, evidence)
-    found = select(_surplus(truth, evidence), truth=truth, versions=right, observed=observed)
-    if not found.num_rows:
+    located = _located(truth, observed, evidence)
+    if not located.num_rows:
         return None
-    located = locate(found, evidence)
     batches = distinct(located, "batch")
+    surplus = _of_each(batches, located)
     return Anomaly(
         kind="duplicated",
-        count=pc.sum(found["surplus"]).as_py(),
+        count=pc.sum(located["surplus"]).as_py(),
         records=[
             place(row, evidence.expectation.key)
             | {"expected": 1, "seen": row["seen"], "written_by": written_by(row["batch"], evidence)}
@@ -42,8 +44,19 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
         ],
         batches=batches,
         partitions=distinct(located, "partition"),
-        causes=first_sentences(batches, (_cause(batch, evidence) for batch in batches)),
+        causes=first_sentences(batches, (_cause(batch, surplus[batch], truth, evidence) for batch in batches)),
     )
+
+
+def _located(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> pa.Table:
+    right = right_versions(truth, evidence)
+    return locate(select(_surplus(truth, evidence), truth=truth, versions=right, observed=observed), evidence)
+
+
+def _of_each(batches: Sequence[int], located: pa.Table) -> dict[int, int]:
+    """The surplus of each batch."""
+    own = ((batch, located.filter(pc.field("batch") == batch)["surplus"]) for batch in batches)
+    return {batch: pc.sum(rows).as_py() or 0 for batch, rows in own}
 
 
 def _surplus(truth: pa.Table, evidence: Evidence) -> str:
@@ -59,7 +72,16 @@ def _surplus(truth: pa.Table, evidence: Evidence) -> str:
     """
 
 
-def _cause(batch: int, evidence: Evidence) -> str:
+def _cause(batch: int, surplus: int, truth: pa.Table, evidence: Evidence) -> str:
+    if driver := returned(batch, evidence):
+        then = driver.since(
+            surplus, lambda read: _of_each([batch], _located(truth, read, evidence))[batch], "these copies came once"
+        )
+        return "; ".join([_story(batch, evidence), *([then] if then else [])])
+    return _story(batch, evidence)
+
+
+def _story(batch: int, evidence: Evidence) -> str:
     if epochs := epochs_story(batch, evidence):
         return epochs
     story = hand_over_story(batch, evidence)

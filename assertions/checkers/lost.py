@@ -7,6 +7,7 @@ import pyarrow as pa
 from ..causes import committed_story, first_sentences, hand_over_story, written_by
 from ..model import Anomaly, Evidence
 from ..relations import has_key, locate, other_columns, select
+from ..returned import returned
 from ._records import counts, distinct, first_records, place
 
 
@@ -18,28 +19,37 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
     """
     if not evidence.settlement.input_committed:
         return None
-    there = has_key("o", "t", evidence.expectation.identity)
-    missing_rows = f"SELECT t.* FROM truth t WHERE NOT EXISTS (SELECT 1 FROM observed o WHERE {there})"
-    found = select(missing_rows, truth=truth, observed=observed)
-    if not found.num_rows:
+    located = _located(truth, observed, evidence)
+    if not located.num_rows:
         return None
-    located = locate(found, evidence)
     batches = distinct(located, "batch")
     missing = counts(located, batches)
     names = other_columns(truth, evidence.expectation)
     return Anomaly(
         kind="lost",
-        count=found.num_rows,
+        count=located.num_rows,
         records=[
             place(row, evidence.expectation.key) | {"expected": {name: row[name] for name in names}}
             for row in first_records(located)
         ],
         batches=batches,
         partitions=distinct(located, "partition"),
-        causes=first_sentences(batches, (_cause(batch, missing[batch], evidence) for batch in batches)),
+        causes=first_sentences(batches, (_cause(batch, missing[batch], truth, evidence) for batch in batches)),
     )
 
 
-def _cause(batch: int, missing: int, evidence: Evidence) -> str:
+def _located(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> pa.Table:
+    there = has_key("o", "t", evidence.expectation.identity)
+    missing_rows = f"SELECT t.* FROM truth t WHERE NOT EXISTS (SELECT 1 FROM observed o WHERE {there})"
+    return locate(select(missing_rows, truth=truth, observed=observed), evidence)
+
+
+def _cause(batch: int, missing: int, truth: pa.Table, evidence: Evidence) -> str:
     story = hand_over_story(batch, evidence) + committed_story(batch, evidence)
-    return f"{story}; {missing} of its rows are missing (handed to {written_by(batch, evidence)})"
+    story += f"; {missing} of its rows are missing (handed to {written_by(batch, evidence)})"
+    if driver := returned(batch, evidence):
+        then = driver.since(
+            missing, lambda read: counts(_located(truth, read, evidence), [batch])[batch], "them were there until"
+        )
+        return "; ".join([story, *([then] if then else [])])
+    return story

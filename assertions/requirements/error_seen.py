@@ -25,7 +25,7 @@ def _engine_saw(struck: Struck) -> str | None:
 
     What comes after the batch's end, or after a planned kill, is not of this error.
     """
-    ended = False
+    ended, attempts = False, _attempts_before(struck)
     for event in struck.journal[struck.fired_at + 1 :]:
         if event["event"] == "point" and event.get("phase") in ABORTS and event.get("batch") == struck.batch:
             return f"{event['phase']} was called"
@@ -39,19 +39,21 @@ def _engine_saw(struck: Struck) -> str | None:
         if event["event"] == "point" and event.get("batch") == struck.batch and struck.batch is not None:
             if is_at(event, "sink.write", "after") or is_at(event, "batch.commit"):
                 return None
-            if "attempt" in event and event["attempt"] > _attempt_before(struck, event):
+            if "attempt" in event and event["attempt"] > attempts.get(_task(event), 0):
                 return f"attempt {event['attempt']} of {named(event)} ran afterwards"
             if is_at(event, "sink.write", "before") and event.get("run") != struck.point.get("run"):
                 return f"run {event.get('run')} handed batch {struck.batch} over again"
     return None
 
 
-def _attempt_before(struck: Struck, task: Event) -> int:
-    """The highest attempt of the same task that was seen before the error; a first attempt afterwards is no second."""
-    seen = [
-        event["attempt"]
-        for event in struck.journal[: struck.fired_at]
-        if event["event"] == "point" and "attempt" in event
-        if all(event.get(name) == task.get(name) for name in ("batch", "partition", "stage", "process"))
-    ]
-    return max(seen, default=0)
+def _attempts_before(struck: Struck) -> dict[tuple[object, ...], int]:
+    """The highest attempt of each task that was seen before the error; a first attempt afterwards is no second."""
+    found: dict[tuple[object, ...], int] = {}
+    for event in struck.journal[: struck.fired_at]:
+        if event["event"] == "point" and "attempt" in event:
+            found[_task(event)] = max(event["attempt"], found.get(_task(event), 0))
+    return found
+
+
+def _task(event: Event) -> tuple[object, ...]:
+    return tuple(event.get(name) for name in ("batch", "partition", "stage", "process"))

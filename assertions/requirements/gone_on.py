@@ -21,10 +21,10 @@ def check(struck: Struck) -> Found:
         return Found(required, None, f"batch {batch} was handed over again though it was committed")
     for hand_over in struck.new_hand_overs(start, batch + 1):
         return Found(required, f"run {hand_over.run} ({hand_over.process}) went on with batch {batch + 1}")
-    for _, event in struck.new_points(start):
-        if _clean_end(struck.journal, start):
-            by = f"run {event['run']} ({event.get('process')})"
-            return Found(required, f"{by} had nothing left to do and ended cleanly")
+    others = (event for _, event in struck.new_points(start))
+    if (event := next(others, None)) and _clean_end(struck.journal, start):
+        by = f"run {event['run']} ({event.get('process')})"
+        return Found(required, f"{by} had nothing left to do and ended cleanly")
     if struck.record.runs_on and _clean_end(struck.journal, struck.fired_at):
         return Found(required, "the driver itself went on to the end of its input, and ended cleanly")
     return Found(required, None, "no other run went on or ended cleanly")

@@ -5,7 +5,8 @@ factory to the end of MicroBatchWrite.commit. Rules on one spot run in the order
 sink.commit:after comes before sink.write:after.
 
 Where a task fails for good, or the commit itself does, Spark calls MicroBatchWrite.abort with the messages of those
-tasks that have committed. Spark's own file sink commits a batch by its manifest, ``_spark_metadata/N``.
+tasks that have committed. Spark's own file sink commits a batch by its manifest, ``_spark_metadata/N``, and where that
+fails it removes the files that it was to name.
 
 A sink's addBatch may call the one that it overrides, or another sink's: the outermost of a thread is the hand-over.
 
@@ -63,10 +64,10 @@ PHASES = (
         edges=("before", "after"),
         selectors=(BATCH, QUERY),
         where="driver",
-        sinks="v2",
+        sinks="aborting",
         meaning="the sink gives the batch up, because a task failed for good or its commit did; only then",
         two_phase="abort",
-        source="MicroBatchWrite.abort",
+        source="MicroBatchWrite.abort; ManifestFileCommitProtocol.abortJob",
         step=75,
     ),
 )
@@ -79,7 +80,9 @@ _JOB = "commitJob(org.apache.hadoop.mapreduce.JobContext,scala.collection.immuta
 _FACTORY = "createBatchWriterFactory(org.apache.spark.sql.connector.write.PhysicalWriteInfo)"
 _V1 = "org.apache.spark.sql.execution.streaming.Sink"
 _ADD = "addBatch(long,org.apache.spark.sql.Dataset)"
+_ABORT_JOB = "abortJob(org.apache.hadoop.mapreduce.JobContext)"
 _EPOCH = {"batch": "$0.epochId"}
+_BATCH_ID = {"batch": "$0.batchId"}
 
 
 def _v1(class_name: str, variant: str, of: str = ITSELF) -> tuple[Rule, Rule]:
@@ -103,8 +106,10 @@ RULES = (
     Rule("sink.commit", "before", "driver", Spot(_V2, _COMMIT, "ENTRY"), _EPOCH),
     Rule("sink.commit", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH),
     Rule("sink.write", "after", "driver", Spot(_V2, _COMMIT, "EXIT"), _EPOCH, variant="V2"),
-    Rule("sink.abort", "before", "driver", Spot(_V2, _ABORT, "ENTRY"), _EPOCH),
-    Rule("sink.abort", "after", "driver", Spot(_V2, _ABORT, "EXIT"), _EPOCH),
-    Rule("sink.manifest", "before", "driver", Spot(_MANIFEST, _JOB, "ENTRY"), {"batch": "$0.batchId"}),
-    Rule("sink.manifest", "after", "driver", Spot(_MANIFEST, _JOB, "EXIT"), {"batch": "$0.batchId"}),
+    Rule("sink.abort", "before", "driver", Spot(_V2, _ABORT, "ENTRY"), _EPOCH, variant="V2"),
+    Rule("sink.abort", "after", "driver", Spot(_V2, _ABORT, "EXIT"), _EPOCH, variant="V2"),
+    Rule("sink.abort", "before", "driver", Spot(_MANIFEST, _ABORT_JOB, "ENTRY"), _BATCH_ID, variant="files"),
+    Rule("sink.abort", "after", "driver", Spot(_MANIFEST, _ABORT_JOB, "EXIT"), _BATCH_ID, variant="files"),
+    Rule("sink.manifest", "before", "driver", Spot(_MANIFEST, _JOB, "ENTRY"), _BATCH_ID),
+    Rule("sink.manifest", "after", "driver", Spot(_MANIFEST, _JOB, "EXIT"), _BATCH_ID),
 )

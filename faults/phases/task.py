@@ -79,10 +79,10 @@ PHASES = (
         edges=("before", "after"),
         selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY),
         where="executor",
-        sinks="v2",
+        sinks="aborting",
         meaning="a task that failed aborts its writer; only then",
         two_phase="a participant forgets what it has done",
-        source="DataWriter.abort",
+        source="DataWriter.abort; FileFormatDataWriter.abort",
         step=65,
     ),
 )
@@ -140,6 +140,12 @@ def _abort(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"], depth
         bind=(CURRENT,),
         when=f"{STREAMING} && {_OWN_WRITER} && readCounter($0) == {depth}",
     )
+
+
+def _abort_of_files(edge: Literal["before", "after"], at: Literal["ENTRY", "EXIT"]) -> Rule:
+    """The writer of Spark's file sink is no task's own: V1 tasks make theirs."""
+    spot = Spot(_FILES, "abort()", at)
+    return Rule("task.abort", edge, "executor", spot, IDENTITY, (CURRENT,), STREAMING, variant="files")
 
 
 def _row(variant: str, writer: str, method: str, number: str = _NUMBER, when: str = STREAMING) -> Rule:
@@ -214,6 +220,8 @@ RULES = (
     _abort("before", "ENTRY", 1),
     _depth("EXIT", "decrement", "abort of a writer ends", "abort()", "$0", _ABORTS),
     _abort("after", "EXIT", 0),
+    _abort_of_files("before", "ENTRY"),
+    _abort_of_files("after", "EXIT"),
     Rule(
         phase="task.worker",
         edge=None,

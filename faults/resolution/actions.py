@@ -12,6 +12,7 @@ from ..checkpoints import MANIFEST
 from ..declarations import (
     EXECUTIONS,
     ITSELF,
+    NODE,
     PROCESS_KINDS,
     SERVERS,
     ActionSpec,
@@ -107,7 +108,7 @@ def _check_arguments(planned: PlannedAction) -> None:
 
 
 def _check_network(planned: PlannedAction) -> None:
-    if (planned.spec.network or planned.action.target == "node") and not planned.network:
+    if (planned.spec.network or planned.action.target == NODE) and not planned.network:
         needed = f"{planned.located.named('env')} docker"
         raise planned.error(f"{planned.text} needs {needed}: in the local environment all machines are one", "name")
 

@@ -2,8 +2,9 @@
 
 So the driver dies before each effect and after the last one: in the batch of each role, and where only a replay has it;
 and after one that empties a file, because what is written to it then is no effect of its own.
-Each kind of effect is also lost: before it is done, and after it, when the job does not learn that it was. Which
-effects there are is a family's to say: :mod:`.requests`, :mod:`.files`.
+Each kind of effect is also lost: before it is done, and after it, when the job does not learn that it was; and the
+Python process of the task that does it dies. Which effects there are is a family's to say: :mod:`.requests`,
+:mod:`.files`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, Value, format_action
+from ...faults.declarations import ITSELF
 from .points import KILL, Gap, Question, SweepPoint, crash_in
 from .roles import MIDDLE
-from .trace import Event, Step, reports, runs_of
+from .trace import WORKER, Event, Step, reports, runs_of
 
 Signature = tuple[str, ...]
 """What effects of one kind have in common: they differ in their values only."""
@@ -30,7 +32,7 @@ class Effect:
 
     ``thread`` is the thread of a ``process``, or the connection, that does it. ``steady``: every run of a batch has as
     many of its kind. ``answered``: it has an after. ``empties``: a file, which is written to before the next effect.
-    ``from_elsewhere``: a file that comes from where nobody looks.
+    ``from_elsewhere``: a file that comes from where nobody looks. ``in_worker``: a task's Python does it.
     """
 
     phase: str
@@ -44,6 +46,7 @@ class Effect:
     answered: bool = True
     empties: bool = False
     from_elsewhere: bool = False
+    in_worker: bool = False
 
     def point(self, edge: str, batch: int) -> Point:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
@@ -55,6 +58,11 @@ class Effect:
 
 Loss = Callable[[Effect, str], Action | None]
 """How an effect is lost at an edge; None if it cannot be."""
+
+
+def worker_dies(effect: Effect, edge: str) -> Action | None:
+    """The task's Python dies, and nothing of it tidies up. Its driver goes on, and gives the task another attempt."""
+    return Action("kill", ITSELF) if effect.in_worker else None
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,8 @@ class Family:
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
         """Those of a batch in the order in which they came, in these runs or in all."""
         own = [event for event in reports(journal, batch) if runs is None or event.get("run") in runs]
-        begun = self.read(self.done(own))
+        workers = {event.get("process") for event in own if event.get("role") == WORKER}
+        begun = [replace(one, in_worker=one.process in workers) for one in self.read(self.done(own))]
         if not self.may_fail:
             return begun
         ended = {one.address for one in self.read(self.done(own, "after"))}
@@ -95,7 +104,9 @@ def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
         yield from _none(question, family)
     for role, of_role in found.items():
         yield from _crashes(of_role, role, question.roles[role], full=question.profile == "full")
-    yield from _losses(question, family, found)
+    losses = [*_losses(question, family, found), *_losses_of_several(question, family, found)]
+    yield from {point.text: point for point in losses}.values()
+    yield from _later_losses(question, family)
     for role, batch in question.roles.items():
         yield from _in_the_replay(question, family, role, batch)
     yield from _behind_new_ones(question, family)
@@ -171,6 +182,48 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
             action = loss(effect, edge)
             if action is not None and (edge == "before" or effect.answered):
                 yield _point(effect, edge, action, role, question.roles[role])
+
+
+def _losses_of_several(
+    question: Question, family: Family, found: Mapping[str, Sequence[Effect]]
+) -> Iterator[SweepPoint]:
+    """What one batch does once, and another several times, is lost by the first of the family's ways where it comes
+    first of these, too: others follow it, and who asks what has become of it may look at the last one only."""
+    alone, first = set[Signature](), dict[Signature, list[tuple[str, Effect]]]()
+    for role, of_role in found.items():
+        firsts, lasts = _first_and_last(of_role)
+        alone |= firsts.keys() - lasts.keys()
+        for signature in lasts:
+            first.setdefault(signature, []).append((role, firsts[signature]))
+    places = [places for signature, places in first.items() if signature in alone]
+    for loss in family.losses(question)[:1]:
+        for turn, (of_kind, edge) in enumerate(product(places, ("before", "after"))):
+            role, effect = of_kind[turn % len(of_kind)]
+            action = loss(effect, edge)
+            if action is not None and (edge == "before" or effect.answered):
+                yield _point(effect, edge, action, role, question.roles[role])
+
+
+def _later_losses(question: Question, family: Family) -> Iterator[SweepPoint]:
+    """Of a kind of which clients send more or fewer from run to run, besides the first also the last, in a batch of
+    which all runs had as many, the most of those: who asks what has become of some may not ask of the rest."""
+    latest: dict[Hashable, tuple[str, Effect]] = {}
+    for role, batch in question.roles.items() if question.profile != "full" else ():
+        runs = first_runs_and_replay(question, family, batch)
+        counts = [Counter(map(_kind, run)) for run in runs]
+        for where, last in {_kind(one): one for one in runs[0] if not one.steady}.items():
+            as_many = len({count[where] for count in counts}) == 1
+            if as_many and last.nth > (latest[where][1].nth if where in latest else 1):
+                latest[where] = role, last
+    for (role, effect), loss, edge in product(latest.values(), family.losses(question), ("before", "after")):
+        action = loss(effect, edge)
+        if action is not None and (edge == "before" or effect.answered):
+            yield replace(_point(effect, edge, action, role, question.roles[role]), seen_once=True)
+
+
+def _kind(effect: Effect) -> Hashable:
+    """What addresses it, but for its number."""
+    return tuple(effect.where.items())
 
 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:

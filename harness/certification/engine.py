@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ...assertions import Outcome
+from ...assertions import Outcome, Verdict
 from ...faults import format_plan
 from ..errors import SinkError, Unavailable, one_line
 from ..request import Request
@@ -18,7 +19,7 @@ from .attribution import attribute
 from .packing import Pack
 from .points import SweepPoint
 from .recoveries import shows_a_recovery
-from .results import SEVERAL, Judged, PointResult, Store, judged
+from .results import SEVERAL, PointResult, Store, judged
 from .trace import Step
 
 TRIES = 5
@@ -116,11 +117,12 @@ class Engine:
             result = self._trial(pack)
         except Exception:  # each point by itself says what is wrong
             return [Pack((point,)) for point in pack.points]
+        work.broken = 0
         found = attribute(pack.shares, result.evidence, result.verdict)
         share = result.timings["total"] / len(pack.points)
         for point, one in zip(pack.points, found, strict=True):
             if one.verdict is not None:
-                self._keep(work, _result(point, judged(one.verdict, share, result.directory), True, True, 1, pack))
+                self._keep(work, _result(point, one.verdict, share, result.directory, 1, pack))
         unclear = [Pack((point,)) for point, one in zip(pack.points, found, strict=True) if one.verdict is None]
         if result.verdict.exactly_once is Outcome.FAIL and unclear:
             # What only several faults in one run show counts as well: it must not be lost if each passes alone.
@@ -137,16 +139,14 @@ class Engine:
                     return
                 self._keep(work, _ended_in_an_error(point, error, attempt, self._directory))
                 with work.changed:
-                    work.broken += isinstance(error, Unavailable)
+                    work.broken = work.broken + 1 if isinstance(error, Unavailable) else 0
                     work.stopped = work.stopped or work.broken >= BROKEN
                 return
             work.broken = 0
             reached = all(fault.reached for fault in result.verdict.faults)
             if reached or result.verdict.outcome is not Outcome.INCONCLUSIVE:
                 break
-        landed = all(fault.confirmed for fault in result.verdict.faults)
-        outcome = judged(result.verdict, result.timings["total"], result.directory)
-        self._keep(work, _result(point, outcome, reached, landed, attempt, pack))
+        self._keep(work, _result(point, result.verdict, result.timings["total"], result.directory, attempt, pack))
 
     def _undisturbed(self, work: _Work, pack: Pack) -> TrialResult:
         """A trial, and a second one where the environment broke by itself: that says nothing of the point."""
@@ -197,22 +197,27 @@ def _next(work: _Work) -> Pack | None:
         return work.waiting.popleft()
 
 
-def _result(point: SweepPoint, outcome: Judged, reached: bool, landed: bool, tries: int, pack: Pack) -> PointResult:
+def _result(
+    point: SweepPoint, verdict: Verdict, seconds: float, directory: Path, tries: int, pack: Pack
+) -> PointResult:
     return PointResult(
-        **outcome.model_dump(),
-        step=point.label,
-        plan=point.text,
+        **judged(verdict, seconds, directory).model_dump(),
+        **_place_of(point),
         tries=tries,
-        cell=(point.step, point.action, point.role),
-        batch=point.batch,
-        reached=reached,
-        landed=landed,
+        reached=all(fault.reached for fault in verdict.faults),
+        landed=all(fault.confirmed for fault in verdict.faults),
         packed=len(pack.points),
     )
 
 
+def _place_of(point: SweepPoint) -> dict[str, Any]:
+    """The fields of a result that say where it was."""
+    cell = (point.step, point.action, point.role)
+    return {"step": point.label, "plan": point.text, "cell": cell, "batch": point.batch}
+
+
 def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, directory: Path) -> PointResult:
-    outcome = Judged(
+    return PointResult(
         verdict="inconclusive",
         exactly_once="inconclusive",
         guarantee=None,
@@ -220,15 +225,18 @@ def _ended_in_an_error(point: SweepPoint, error: Exception, tries: int, director
         anomalies={},
         seconds=0.0,
         run_directory=str(directory),
+        **_place_of(point),
+        tries=tries,
+        reached=False,
+        landed=False,
+        without_trial=True,
+        own_error=one_line(error) if isinstance(error, SinkError) else None,
+        packed=1,
     )
-    result = _result(point, outcome, False, False, tries, Pack((point,)))
-    own_error = one_line(error) if isinstance(error, SinkError) else None
-    return result.model_copy(update={"without_trial": True, "own_error": own_error})
 
 
 def _of_the_run(pack: Pack, result: TrialResult) -> PointResult:
     steps = "; ".join(point.label for point in pack.points)
     point = SweepPoint(Step(SEVERAL[0]), SEVERAL[1], SEVERAL[2], None, pack.plan)
-    outcome = judged(result.verdict, result.timings["total"], result.directory)
-    named = {"step": f"several faults in one run: {steps}"}
-    return _result(point, outcome, True, True, 1, pack).model_copy(update=named)
+    found = _result(point, result.verdict, result.timings["total"], result.directory, 1, pack)
+    return found.model_copy(update={"step": f"several faults in one run: {steps}"})

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ...faults import Value
-from .effects import Effect, Family, Loss, thread_of
+from .effects import Effect, Family, Loss, thread_of, worker_dies
 from .names import PHASE, pattern_of
 from .points import FAIL, POWER, Question
 from .shapes import shapes_of_kinds
@@ -46,13 +46,14 @@ def _effect(event: Event, op: str, path: str, nth: int, shape: str) -> Effect:
     again = f" ({nth})" if nth > 1 else ""
     where: dict[str, Value] = {"op": op, "path": path}
     return Effect(
-        PHASE, where, nth, signature, f"{op} {path}{again}", thread_of(event),
+        PHASE, where, nth, signature, f"{op} {path}{again}", thread_of(event), event.get("process", ""),
         empties=op in EMPTIES, from_elsewhere=str(event.get("source", "")).startswith("/"),
     )  # fmt: skip
 
 
 def _losses(question: Question) -> tuple[Loss, ...]:
-    return (lambda effect, edge: FAIL, *([lambda effect, edge: POWER] if question.durable else []))
+    power = [lambda effect, edge: POWER] if question.durable else []
+    return (lambda effect, edge: FAIL, *power, worker_dies)
 
 
 def alike(effect: Effect) -> dict[str, Value]:

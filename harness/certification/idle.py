@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from ...assertions import Evidence, load, same_rows
@@ -12,9 +11,11 @@ from ...assertions.glimpses import truth_until
 
 def idle(directory: Path, roles: Mapping[str, int]) -> list[str]:
     """A sentence for each of these batches of a run without a fault; none where there was no such run."""
-    with suppress(ValueError):
-        return [*_idle(load(directory), roles)]
-    return []
+    try:
+        evidence = load(directory)
+    except ValueError:
+        return []
+    return [*_idle(evidence, roles)]
 
 
 def _idle(evidence: Evidence, roles: Mapping[str, int]) -> Iterator[str]:

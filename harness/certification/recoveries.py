@@ -1,10 +1,11 @@
 """Second faults in the recovery from a batch that is half written.
 
-Which code runs after a fault at a line shows only in the trial that strikes there: its journal has every line that was
-executed. What neither the reference nor the traced replay ran becomes a plan of two faults: the driver dies there once
-more. So does each error that is caught where the recovery calls something, also where the replay of a whole batch does
-the same: the question whether something is left over has another answer in a half-written batch. And at lines of it
-that may change something the driver stands still until another one has recovered: what it goes on with is old then.
+Which code runs after a fault at a line, or where a service refuses what it is asked, shows only in the trial that
+strikes there: its journal has every line that was executed. What neither the reference nor the traced replay ran
+becomes a plan of two faults: the driver dies there once more. So does each error that is caught where the recovery
+calls something, also where the replay of a whole batch does the same: the question whether something is left over has
+another answer in a half-written batch. And at lines of it that may change something the driver stands still until
+another one has recovered: what it goes on with is old then.
 
 Several crashes lead to the same code: those with the least and with the most done before them stand for all. What is
 left behind by a crash may depend on how tasks took turns, so that one of the two may not come as far again: then the
@@ -13,6 +14,7 @@ other stands for it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -20,8 +22,9 @@ from operator import attrgetter
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
 from .points import FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
+from .requests import ANSWER
 from .strikes._zombies import paused
-from .trace import Event, Line, Way, around, executions, task_lines, ways_to
+from .trace import Event, Line, Way, around, executions, line_of, task_lines, ways_to
 
 DETAIL = "after a fault at {step}"
 
@@ -32,9 +35,10 @@ AT_MOST = 4
 
 def shows_a_recovery(point: SweepPoint) -> bool:
     """Whether the trial of this point is to report every line: what comes after its fault may run nowhere else."""
-    if not isinstance(point.at, Line) or point.batch is None or point.seen_once or len(point.plan.faults) > 1:
+    if point.batch is None or point.seen_once or len(point.plan.faults) != 1:
         return False
-    return point.plan.faults[0].actions[0].name in (KILL.name, FAIL.name)
+    shown = (KILL.name, FAIL.name) if isinstance(point.at, Line) else (ANSWER,)
+    return point.plan.faults[0].actions[0].name in shown
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,9 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
             handled = [event for event in after if event.get("run") == run]  # an error that is caught ends no run
             goes_on = {way for way in ways_to(handled) if None not in way}
             to_old = [one for one in seconds if one.way[1] in lines and one.way in goes_on]
-            seconds = [replace(one, way=(None, one.way[1])) for one in seconds if one.way[1] not in lines] + to_old
+            new = [one for one in seconds if one.way[1] not in lines]
+            first = [replace(one, way=(None, one.way[1])) for one in new]
+            seconds = [*first, *_at_their_last(new, before, handled), *to_old]
         for second in seconds:
             found.setdefault(second.leads_to, []).append(second)
     paused_at = [leads_to for leads_to, (one, *_) in found.items() if one.action == PAUSE]
@@ -86,6 +92,14 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
         for second in [most] if least == most or most.action == PAUSE else [least, most]:
             planned = under(second.point.plan.settings, _planned(second))
             yield replace(planned, way=" ".join(map(str, leads_to)))
+
+
+def _at_their_last(new: Iterable[_Second], before: Sequence[Event], handled: Sequence[Event]) -> list[_Second]:
+    """At the last execution of each line that the struck run executes several times: what is done instead of a whole
+    may come in parts."""
+    own, all_of = Counter(map(line_of, handled)), Counter(map(line_of, [*before, *handled]))
+    several = [(one, one.way[1]) for one in new if one.way[1] and own[one.way[1]] > 1]
+    return [replace(one, way=(line, line), nth=all_of[line]) for one, line in several]
 
 
 def _taken_for_dead(question: Question, new: Sequence[_Second], in_tasks: Set[Line]) -> list[_Second]:

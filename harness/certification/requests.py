@@ -8,7 +8,7 @@ from functools import partial
 
 from ...faults import Action, Value
 from ...faults.protocols import OWN, PROTOCOLS, protocol_of
-from .effects import Effect, Family, Loss, numbers, steady, thread_of
+from .effects import Effect, Family, Loss, numbers, steady, thread_of, worker_dies
 from .names import pattern_of
 from .points import DROP, Question
 from .shapes import shapes_of_kinds
@@ -68,7 +68,7 @@ def refusal(error: str) -> Action:
 
 
 MOST = max(len(errors) for one in (*PROTOCOLS.values(), OWN) for errors in one.refusals.values())
-LOSSES: Sequence[Loss] = (_dropped, *(partial(_refused, number) for number in range(MOST)))
+LOSSES: Sequence[Loss] = (_dropped, *(partial(_refused, number) for number in range(MOST)), worker_dies)
 
 REQUESTS = Family(PHASE, _read, lambda question: LOSSES, "asked no service for a change")
 LOOKUPS = Family("lookup", _read, lambda question: (), "looked nothing up at a service of the user's own")
@@ -76,13 +76,14 @@ LOOKUPS = Family("lookup", _read, lambda question: (), "looked nothing up at a s
 
 def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:
     """The first request of each kind to each service that every run of a batch has, with the role of its batch: a list
-    for each kind, in the order in which the kinds come."""
-    found: dict[tuple[object, ...], list[tuple[str, Effect]]] = {}
+    for each kind, in the order in which the kinds come. A service of the user's own is asked for all by a few methods:
+    there each path is a kind."""
+    found: dict[tuple[object, ...], dict[str, Effect]] = {}
     for role, batch in question.roles.items():
         for one in steady(question, REQUESTS, batch):
-            if one.nth == 1:
-                found.setdefault(tuple(one.where.items()), []).append((role, one))
-    return list(found.values())
+            own = protocol_of(str(one.where["service"])) is OWN
+            found.setdefault(one.signature if own else tuple(one.where.items()), {}).setdefault(role, one)
+    return [list(of_roles.items()) for of_roles in found.values()]
 
 
 def endings(found: Sequence[Effect]) -> list[Effect]:

@@ -89,8 +89,13 @@ def judged(verdict: Verdict, seconds: float, directory: Path) -> Judged:
 def unexplained(runs: Iterable[PointResult], points: Iterable[PointResult]) -> list[PointResult]:
     """Of the packed runs that were not exactly-once as a whole, those of which no point was not so by itself, and left
     as little."""
-    failed = [point for point in points if point.exactly_once == "fail" and _faults(point)]
-    return [run for run in runs if not any(_explains(point, run) for point in failed)]
+    failed = [(point, faults) for point in points if point.exactly_once == "fail" and (faults := _faults(point))]
+    of_runs = [(run, _faults(run)) for run in runs]
+    return [
+        run
+        for run, struck in of_runs
+        if not any(faults <= struck and _leaves_no_more(point, run) for point, faults in failed)
+    ]
 
 
 def says_more(one: Judged, others: Sequence[Judged]) -> bool:
@@ -103,9 +108,9 @@ def says_more(one: Judged, others: Sequence[Judged]) -> bool:
     return one.verdict != "pass" or weaker
 
 
-def _explains(point: PointResult, run: PointResult) -> bool:
+def _leaves_no_more(point: PointResult, run: PointResult) -> bool:
     left = [Guarantee(one.guarantee) for one in (point, run) if one.guarantee]
-    return _faults(point) <= _faults(run) and (not left or weakest(left).value == point.guarantee)
+    return not left or weakest(left).value == point.guarantee
 
 
 def _faults(result: PointResult) -> frozenset[str]:

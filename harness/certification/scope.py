@@ -32,7 +32,8 @@ BEYOND = (
     "a loss of power of the targets' own machines, and a server that comes back without what it had",
     "a recovery that begins more than 75 seconds after the crash, on another day, or with another configuration",
     "a write to a file that is carried out in part, such as by a disk that is full half-way, and a loss of power that "
-    "takes a part of what was not synced, but for all that was written and none of the names",
+    "takes the name of a new directory, or a part of what was not synced, but for all that was written and none of the "
+    "names",
     "before the query starts: all but a driver's death, errors at the sink's own lines, and a service of your own that "
     "refuses what it is asked",
     "a driver that was taken for dead and comes back before other lines, requests and changes of files than those that "

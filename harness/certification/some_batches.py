@@ -42,15 +42,20 @@ def in_a_large_batch(question: Question, large_run: Sequence[Event]) -> Iterator
     """The points that the journal of the large batch's run shows. Besides what is new there, the driver dies behind the
     first request of each kind, and behind the first change of each kind in each directory: the first piece is done
     then, and others follow. Behind that with which a piece ends, its successor also dies behind the batch: what it has
-    noted of the whole must be what it found and what it added."""
+    noted of the whole must be what it found and what it added. And the driver dies behind the second piece, half of
+    them, and all but the last: who goes on where it stopped may know the last piece only, or compare them as text."""
     run = _Run(large_run, larger.LARGE, larger.SETTINGS, AT_MOST)
     for family in FAMILIES:
         seen = family.of_batch(large_run, larger.BATCH) if question.can_have(family.phase) else ()
         kinds = answered_kinds(reliable(seen))
         for kind in dict.fromkeys(kinds):
-            yield run.point(_behind_the_first(kind))
+            yield run.point(_behind(kind, 1))
         for kind in kinds[-1:]:
-            yield run.point(_behind_the_first(kind, crash_in(larger.BATCH)))
+            yield run.point(_behind(kind, 1, crash_in(larger.BATCH)))
+            pieces = kinds.count(kind)
+            for nth in dict.fromkeys(sorted((2, pieces // 2, pieces - 1))):
+                if 1 < nth < pieces:
+                    yield run.point(_behind(kind, nth))
     yield from _seen_in(run, question)
 
 
@@ -68,9 +73,10 @@ class _Run:
         return replace(under(self.settings, one), seen_once=True)
 
 
-def _behind_the_first(kind: Kind, *more: Fault) -> SweepPoint:
-    plan = Plan((Fault(kind.point("after", larger.BATCH, 1), (KILL,)), *more))
-    detail = ", ".join([kind.shown, *([BEHIND] if more else []), f"{larger.ROWS} rows"])
+def _behind(kind: Kind, nth: int, *more: Fault) -> SweepPoint:
+    plan = Plan((Fault(kind.point("after", larger.BATCH, nth), (KILL,)), *more))
+    which = f"{kind.shown} {nth}" if nth > 1 else kind.shown
+    detail = ", ".join([which, *([BEHIND] if more else []), f"{larger.ROWS} rows"])
     return SweepPoint(Step(kind.phase, "after"), format_action(KILL), larger.LARGE, larger.BATCH, plan, detail)
 
 

@@ -28,6 +28,9 @@ from .trace import Line, Step
 PLANS = "plans"
 
 KINDS = ("all", "phases", "lines", "effects", PLANS)
+SHOWN_BY_REPLAYS = (*EFFECT_PHASES, LOOKUPS.phase)
+"""Phases whose points are those of --points effects."""
+
 NO_STEPS = ("lines", "effects")
 """Kinds that profiles which sweep nothing but steps have no point of."""
 
@@ -120,9 +123,14 @@ def check_points(wanted: str, profile: Profile = "standard") -> None:
 
 def needs_replay(wanted: str) -> bool:
     """Whether lines, effects or lookups are named: only these need a traced replay, for what a second fault in it can
-    strike."""
-    shown = ("line", "effects", *EFFECT_PHASES, LOOKUPS.phase)
-    return any(name == "all" or name.startswith(shown) for name in _names(wanted))
+    strike.
+
+    >>> needs_replay("re*"), needs_replay("phases"), needs_replay("line my_sink.py")
+    (True, False, True)
+    """
+    names = _names(wanted)
+    places: list[Step | Line] = [Step(phase, edge) for phase in SHOWN_BY_REPLAYS for edge in ("before", "after")]
+    return any(_selected(one, names) for one in (*places, Line("", 1))) or any(map(_names_a_line, names))
 
 
 def names_plans(wanted: str) -> bool:
@@ -153,7 +161,7 @@ def _name(place: Step | Line) -> str:
 def _selected(place: Step | Line, names: Iterable[str]) -> bool:
     if place == IN_THE_REPLAY:
         return True
-    kinds = {"all", "lines" if isinstance(place, Line) else "phases", *(["effects"] if _of_effect(place) else [])}
+    kinds = {"all", "lines" if isinstance(place, Line) else "effects" if place.phase in SHOWN_BY_REPLAYS else "phases"}
     if isinstance(place, Step) and place.phase.startswith(KNOWN):
         kinds = {PLANS}
     if place == LONG_RUN.at:
@@ -171,8 +179,4 @@ def _shows(point: SweepPoint, names: Iterable[str]) -> bool:
 
 def is_effect(point: SweepPoint) -> bool:
     """Whether it lies at an effect: which of these every run has, only a second trace shows."""
-    return _of_effect(point.at)
-
-
-def _of_effect(place: Step | Line) -> bool:
-    return isinstance(place, Step) and place.phase in EFFECT_PHASES
+    return isinstance(point.at, Step) and point.at.phase in EFFECT_PHASES

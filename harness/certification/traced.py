@@ -57,7 +57,8 @@ def judged_replay(directory: Path) -> PointResult | None:
         return None
     return PointResult(
         **_judgement(document, place), step="several faults in one run: each batch is replayed", plan=document.plan,
-        tries=1, cell=SEVERAL, batch=None, reached=True, landed=document.verdict == "fail", packed=1,
+        tries=1, cell=SEVERAL, batch=None, reached=all(fault.reached for fault in document.faults),
+        landed=all(fault.confirmed for fault in document.faults), packed=1,
     )  # fmt: skip
 
 

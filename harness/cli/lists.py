@@ -1,4 +1,4 @@
-"""``onceproof phases``, ``jobs``, ``sinks`` and ``plans``: what there is to name."""
+"""``onceproof phases``, ``actions``, ``jobs``, ``sinks`` and ``plans``: what there is to name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from ...faults import KnownFailure, known_failures, phases_of, render_catalogue
+from ...faults import KnownFailure, known_failures, phases_of, render_actions, render_catalogue
 from ...sources import parsed
 from ..console.printing import Terminal, say
 from ..errors import HELD
@@ -22,13 +22,13 @@ from ..sinks import find_sink, literals, reference_sinks, shape
 from .options import Json
 
 INDENT = "    "
-LABELS = {"where": "stopped in"}
+LABELS = {"where": "stopped in", "in_docker_only": "in docker only"}
 """How a column is called where its key does not say it."""
 CONSTANTS = ("GUARANTEE", "TECHNIQUE", "SERVICES", "FLAW", "KEY", "HOLDS")
 
 
 def register(app: App) -> None:
-    for command in (phases, jobs, sinks, plans):
+    for command in (phases, actions, jobs, sinks, plans):
         app.command(command)
 
 
@@ -50,6 +50,12 @@ def phases(
         names = {phase.name for phase, _ in phases_of(shape(find_sink(sink)))}
         rows = [row for row in rows if row["name"] in names]
     return _show(rows, json, ("name", "edges", "sinks", "where", "selectors", "environments", "meaning"))
+
+
+def actions(*, json: Json = False) -> int:
+    """What a plan can do at a step, to which targets, and in which environments."""
+    columns = ("name", "targets", "environments", "in_docker_only", "arguments", "meaning")
+    return _show(render_actions(), json, columns)
 
 
 def jobs(*, json: Json = False) -> int:

@@ -392,7 +392,8 @@ def _worker_of(journal: Journal) -> Any:
         served = [
             event["worker"]
             for event in journal.events("point")
-            if event.get("phase") == "task.worker" and event.get("task") == point.get("task") and "task" in point
+            if event.get("phase") == "task.worker" and "task" in point
+            if all(event.get(name) == point.get(name) for name in ("run", "task"))
         ]
         return served[-1] if served else None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..java import start_error
 
 TAIL = 400_000
-"""Characters read from the end of a log."""
+"""Bytes read from the end of a log."""
 
 EXCEPTION = re.compile(
     r"^\s*(?:Caused by: )?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Warning)\b.*)$"
@@ -37,7 +37,9 @@ def error_in(log: Path, sink: Path) -> str | None:
     """The last exception that passed through the sink's file, else the last one at all; None if there is none. Of a
     JVM that does not start it is what that one says, as a NoJvm."""
     try:
-        text = log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL))
+            text = file.read().decode(errors="replace")
     except OSError:
         return None
     found = _exception_in(text, sink)

@@ -14,12 +14,12 @@ from ..environments.base import DeadAlready, Driver, EffectError, end_all
 from ..runtime.waiting import WaitTimeout, wait_for
 from .idleness import Idleness
 
-RESTARTS = 3
+RESTARTS = 4
 """How often a driver that dies unplanned, without the job having made progress, is started again."""
 
-BACK_OFF = (1.0, 4.0, 12.0)
-"""Seconds before each of these starts, as cluster managers wait: what the driver died of may pass, such as a lease that
-somebody else holds. Not before a fault has fired."""
+BACK_OFF = (1.0, 4.0, 12.0, 30.0)
+"""Seconds before each of these starts, as cluster managers wait: what the driver died of may pass, such as a lease of a
+minute that somebody else holds. Not before a fault has fired."""
 
 HANGS = 2
 """How often a driver that hangs after a fault, without the job having made progress or met another fault, is ended and
@@ -349,6 +349,7 @@ class Supervisor:
     def _wait_until_actions_are_done(self) -> None:
         while self.progress.busy():
             self._wake.wait(POLL)
+            self._wake.clear()
 
     def _give_up(self, last: Incarnation) -> JobOutcome:
         batch = self.progress.started_batch()

@@ -37,3 +37,15 @@ def test_a_reader_of_deltas_bare_directory_meets_the_files_of_a_batch_that_died(
     assert certificate.reference.verdict == "pass", certificate.reference.reason
     assert certificate.verdict == "fail", certificate.summary
     assert "duplicated" in certificate.anomalies
+
+
+@pytest.mark.timeout(3600)
+def test_a_ledger_elsewhere_does_not_know_what_is_in_the_table(session: Session, tmp_path: Path) -> None:
+    wanted = Wanted(points="file:*,request:*", fail_fast=True, batch=1)
+    certificate = certify(session, request("delta_with_a_ledger"), tmp_path / "sweep", wanted)
+    assert certificate.reference.verdict == "pass", certificate.reference.reason
+    failed = [point for point in certificate.points if point.verdict == "fail"]
+    assert failed, certificate.summary
+    assert all(point.anomalies.keys() == {"duplicated"} for point in failed)
+    assert failed[0].plan.startswith(("file:", "request:")), failed[0].plan
+    assert failed[0].plan in certificate.summary

@@ -96,6 +96,12 @@ FOUND = {
     "mark_goes_back": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
     "remembers_before_it_links": ("file:before", "lost"),
     "remembers_behind_the_commit": ("request:after", "duplicated"),
+    "appends_to_its_draft": ("file:before", "duplicated"),
+    "shares_its_draft": ("line *:{os.replace(draft}", "lost"),
+    "orders_pieces_as_text": ("request:after", "duplicated"),
+    "locks_on_another_connection": ("line *:{write(target, batch, rows)}", "duplicated"),
+    "flushes_the_rest": ("request:before", "lost"),
+    "compacts_in_two_commits": ("request:before", "lost"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
 

@@ -10,6 +10,7 @@ from trials import described, long
 
 LOST = "batch.commit:after[batch=1] -> remove(commits) then kill(driver)"
 TORN = "sink.write:after[batch=1] -> truncate(offsets) then kill(driver)"
+CORRUPT = "sink.write:after[batch=1] -> corrupt(offsets) then kill(driver)"
 OLDER = "batch.commit:after[batch=2] -> rollback(checkpoint, to=0) then kill(driver)"
 OLDER_STATE = "batch.commit:after[batch=1] -> rollback(state, to=0) then kill(driver)"
 COPIED = "sink.write:before[batch=1] -> copy(checkpoint) then kill(driver)"
@@ -22,6 +23,8 @@ COMES_TO = [
     ("postgres_upsert", "wordcount", OLDER, set()),
     long("postgres_upsert", "passthrough", TORN, {"stuck"}),
     long("postgres_upsert", "wordcount", OLDER_STATE, {"stuck"}),
+    long("postgres_ledger", "wordcount", OLDER_STATE, {"stuck"}),
+    long("postgres_upsert", "passthrough", CORRUPT, {"stuck"}),
     long("postgres_upsert", "wordcount", TORN, {"stuck"}),
     long("postgres_upsert", "wordcount", LOST, set()),
     long("postgres_upsert", "passthrough", GONE, set()),

@@ -10,6 +10,7 @@ import pytest
 from onceproof.assertions import Workload
 from onceproof.harness.request import Request
 from onceproof.harness.session import Session
+from onceproof.harness.sinks import find_sink
 from onceproof.harness.trial import act
 from onceproof.harness.trial.spec import TrialResult
 
@@ -144,7 +145,24 @@ def test_a_sink_that_does_not_sync_loses_a_recorded_batch_with_the_power(session
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sink", ["file_rename", "kafka_transactional"])
-def test_a_sink_that_syncs_files_and_directories_loses_nothing(session: Session, sink: str) -> None:
-    result = run(session, sink, LOSS_OF_POWER)
+def test_a_sink_that_syncs_files_and_directories_loses_nothing(session: Session) -> None:
+    result = run(session, "file_rename", LOSS_OF_POWER)
     assert result.verdict.outcome.value == "pass", result.verdict.reason
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("syncs", "outcome"), [(True, "pass"), (False, "fail")], ids=["synced", "not synced"])
+def test_the_decision_of_a_two_phase_commit_has_to_outlive_the_power(
+    session: Session, tmp_path: Path, syncs: bool, outcome: str
+) -> None:
+    """One transaction of the batch is committed, because that was decided; what is left of the decision says whether
+    the others are."""
+    code = find_sink("kafka_transactional").read_text()
+    for statement in ("        os.fsync(file.fileno())\n", "        os.fsync(descriptor)\n"):
+        assert statement in code
+        code = code if syncs else code.replace(statement, "        pass\n")
+    (tmp_path / "mine.py").write_text(code)
+    plan = "request:after[service=kafka, kind=EndTxn, batch=1]#1 -> kill(driver, unsynced=lost)"
+    result = run(session, str(tmp_path / "mine.py"), plan)
+    assert result.verdict.outcome.value == outcome, result.verdict.reason
+    assert result.verdict.faults[0].confirmed

@@ -53,6 +53,7 @@ V2 = [
     "batch.commit",
     "query.stop",
 ]
+OF_FILES = ["task.abort", "sink.manifest", "sink.abort"]
 TRANSACTIONS = ["txn.end", "txn.prepare", "txn.marker", "txn.complete", "txn.load"]
 
 
@@ -152,7 +153,7 @@ def test_rows_for_people_have_every_phase_and_action() -> None:
     [
         (SinkShape(foreach_batch=True, lines=frozenset({3})), [*ROWS_TO_PYTHON, *PYTHON]),
         (SinkShape(v2=True, lines=frozenset({3})), [*[name for name in V2 if name != "task.input"], "jvm"]),
-        (SinkShape(file=True), [*BATCH[:-2], "task.row", "sink.manifest", *BATCH[-2:], "jvm"]),
+        (SinkShape(file=True), [*BATCH[:-2], "task.row", *OF_FILES, *BATCH[-2:], "jvm"]),
         (SinkShape(foreach_batch=True, writes_batches=True), [*BATCH[:-2], "task.row", *BATCH[-2:], "jvm"]),
         (
             SinkShape(v2=True, python_source=True, kafka_transactions=True, lines=frozenset({3})),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onceproof.assertions import Anomaly, Evidence, Expectation, Open
+from onceproof.assertions import Anomaly, Evidence, Expectation, Glimpse, Open
 from onceproof.assertions.checkers import checkers, find_anomalies
 from onceproof.assertions.journal import disturbances
 from paper_trial import (
@@ -31,7 +32,7 @@ from paper_trial import (
     unknown_rows,
 )
 
-BATCH_1 = ids_of(1)
+BATCH_0, BATCH_1 = ids_of(0), ids_of(1)
 
 
 def found(of: Evidence) -> dict[str, Anomaly]:
@@ -129,6 +130,35 @@ def test_rows_of_a_paused_driver_and_of_the_one_in_its_place_are_no_replay_after
     plan = fault(f"sink.write:before[batch=1] -> {action}")
     [cause] = only(evidence(everything_and(BATCH_1), paper, plan), "duplicated").causes
     assert cause.endswith(": replay by the driver that took the paused one's place, and the paused one went on later")
+
+
+BATCHES_0_AND_1 = rows_with([*BATCH_0, *BATCH_1])
+WENT_ON = " driver local:1, which had been taken for dead, went on"
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "read", "cause"),
+    [
+        ("duplicated", everything_and(BATCH_1), BATCHES_0_AND_1, f"{len(BATCH_1)} of these copies came once"),
+        ("duplicated", everything_and(BATCH_1), rows_with([*BATCH_0, *BATCH_1, *BATCH_1]), None),
+        ("lost", everything_but(BATCH_1[:2]), BATCHES_0_AND_1, "2 of them were there until"),
+        ("lost", everything_but(BATCH_1[:2]), rows_with([*BATCH_0, *BATCH_1[1:]]), "1 of them were there until"),
+    ],
+    ids=["its copies", "those of the other one", "what it took away", "a part of that"],
+)
+def test_what_a_driver_that_was_taken_for_dead_did_is_told_by_the_reading_before_it_went_on(
+    kind: str, end: pa.Table, read: pa.Table, cause: str | None
+) -> None:
+    action = "pause(driver) until batch.commit:after[batch=1]"
+    paper = Paper().start().batches(1, 0).hand_over(1, 1).reached_last()
+    paper.fired(action, confirmed=False)
+    paper.start(2).batches(2, 1).add("reading", watch=1)
+    glimpse = Glimpse(1, len(paper.journal) - 1, 1, 1, read, at="batch.commit:after[batch=1]")
+    paper.add("resumed", fault=0, process="local:1", reached=True).confirmed(action)
+    paper.point("sink.write", "after", 1, 1).batches(2, 2, 3, 4).exited(2)
+    plan = fault(f"sink.write:before[batch=1] -> {action}")
+    [told] = found(replace(evidence(end, paper, plan), glimpses=(glimpse,)))[kind].causes
+    assert told.endswith(f"{cause}{WENT_ON}") if cause else WENT_ON not in told
 
 
 def test_every_superfluous_copy_counts() -> None:

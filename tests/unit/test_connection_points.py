@@ -19,9 +19,9 @@ def connection(event: str, number: int = 1, process: str = "p", service: str = "
     return {"event": f"connection.{event}", "process": process, "service": service, "connection": f"{service} {number}"}
 
 
-def struck(*trace: dict[str, Any], acts: Any = lambda line: True) -> list[str]:
+def struck(*trace: dict[str, Any], acts: Any = lambda line: True, detail: str = "between two requests") -> list[str]:
     question = Question(trace=trace, roles=ROLES, refusal=lambda plan: None, code=Code(acts=acts))
-    return [point.text for point in space_of(question).points if point.action.startswith("reset")]
+    return [point.text for point in space_of(question).points if detail in point.detail]
 
 
 def plan(number: int) -> str:
@@ -54,3 +54,17 @@ def test_where_no_request_depends_on_its_connection_there_is_nothing_to_lose() -
 def test_six_lines_are_enough() -> None:
     found = struck(OPENED, *map(line, range(1, 20)), line(30))
     assert (len(found), found[0], found[-1]) == (6, plan(1), plan(19))
+
+
+def test_where_another_one_is_opened_beside_it_another_driver_takes_the_drivers_place_meanwhile() -> None:
+    """A lock of the first connection's is free by then."""
+
+    def replaced(*trace: dict[str, Any]) -> list[str]:
+        return struck(*trace, detail="its connections ended")
+
+    other = [connection("opened", 2), connection("closed", 2)]
+    pause = " then pause(driver, longest=30s) until batch.commit:after[batch=1]"
+    trace = [line(3), OPENED, line(4), *other, line(5), line(6), *other, CLOSED, line(7), *other, line(8)]
+    assert replaced(*trace) == [plan(4) + pause, plan(6) + pause]
+    assert replaced(*({**one, "role": "python-worker"} if one["event"] == "point" else one for one in trace)) == []
+    assert len(replaced(OPENED, *(one for number in range(9) for one in (line(number), *other)))) == 3

@@ -55,6 +55,11 @@ def test_a_change_inside_a_transaction_that_fails_is_undone_and_a_commit_may_not
     assert undone(tmp_path, statement) is expected
 
 
+@pytest.mark.parametrize(("more", "expected"), [("", True), ('END = "COMMIT"', False), ('"END" in text', False)])
+def test_a_helper_commits_only_where_the_module_has_a_text_that_does(tmp_path: Path, more: str, expected: bool) -> None:
+    assert undone(tmp_path, "db.execute(statement, parameters)", more=more) is expected
+
+
 @pytest.mark.parametrize("mode", [", isolation_level=None", ", autocommit=True"])
 def test_in_autocommit_a_change_is_a_commit_unless_a_transaction_is_begun(tmp_path: Path, mode: str) -> None:
     insert = "db.execute(INSERT, [])"

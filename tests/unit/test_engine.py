@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -89,6 +90,30 @@ def test_the_sinks_own_error_is_told_from_the_environments(
 ) -> None:
     result = tried(Ends(error, trials=2), tmp_path)
     assert (result.verdict, result.without_trial, result.own_error) == ("inconclusive", True, own_error)
+
+
+class Varied(Tries):
+    """Of its points, those of these lines find no environment, and those of any other end in an error of the sink's."""
+
+    def __init__(self, broken: Sequence[int]) -> None:
+        super().__init__(0)
+        self.broken = broken
+
+    def trial(self, request: Request) -> Any:
+        if any(f"s.py:{line}]" in request.plan for line in self.broken):
+            raise Unavailable("no broker")
+        raise SinkError("sink s.py fails by itself")
+
+
+@pytest.mark.parametrize(
+    ("broken", "ends"), [((2, 3, 4), True), ((1, 3, 5), False)], ids=["in a row", "with others in between"]
+)
+def test_points_in_a_row_without_an_environment_end_a_sweep(tmp_path: Path, broken: Sequence[int], ends: bool) -> None:
+    store = Store(tmp_path, {})
+    engine = Engine(cast(Session, Varied(broken)), Request("s.py"), tmp_path, store)
+    plans = [parse(PLAN.replace(":7", f":{line}")) for line in range(1, 7)]
+    packs = [Pack((SweepPoint(Line("s.py", 7), "kill(driver)", "middle", 1, plan),)) for plan in plans]
+    assert engine.run(packs, 1) is not ends
 
 
 def test_a_trial_whose_environment_broke_by_itself_is_done_again(tmp_path: Path) -> None:

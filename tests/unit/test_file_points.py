@@ -172,8 +172,22 @@ def test_the_number_of_a_change_counts_all_that_its_wildcard_stands_for() -> Non
     ]
 
 
+def test_a_tasks_python_dies_at_what_it_does_and_the_drivers_does_not() -> None:
+    ran = {"event": "point", "t": 0.0, "phase": "line", "file": "s.py", "line": 1, "batch": 1, "run": FIRST_RUN}
+    worker = {**ran, "role": "python-worker", "process": "local:8"}
+    of_a_task = [{**one, "process": "local:8"} for one in made(1, "create target/a")]
+    found = space(worker, *of_a_task, *({**one, "process": "local:7"} for one in made(1, "rename target/b")))
+    here = '[op=create, path="target/a"'
+    assert struck(found, "kill(self)") == [f"before{here}", f"after{here}"]
+
+
 @pytest.mark.parametrize(
-    ("wanted", "traced"), [("effects", True), ("file:*", True), ("request", True), ("phases", False)]
+    ("wanted", "traced"),
+    [
+        *((wanted, True) for wanted in ("effects", "file:*", "request", "*", "re*", "*:before", "lookup", "lines")),
+        *((wanted, True) for wanted in ("all", "line s.py:3")),
+        *((wanted, False) for wanted in ("phases", "task.commit", "sink.*:after", "plans")),
+    ],
 )
 def test_a_replay_is_traced_where_effects_are_asked_for(wanted: str, traced: bool) -> None:
     assert needs_replay(wanted) is traced

@@ -848,6 +848,8 @@ def test_what_a_worker_or_a_thread_does_is_of_the_task_that_it_works_for() -> No
     assert task_of(point("file", thread="files 72")) == (None,) * 4
     assert task_of(point("request", thread="redis 1")) == (None,) * 4, "a JVM's connection is of no thread"
     assert task_of(point("request", thread="redis 2", pid=8)) == (2, 1, 1, 0)
+    point("task.run", edge="after", **first | {"run": "of another driver, which counts its tasks from 0 as well"})
+    assert task_of(point("request", thread="redis 2", pid=8)) == (2, 1, 1, 0)
     point("task.run", edge="after", **first)
     assert task_of(point("file", thread="files 71")) == task_of(point("request", pid=8)) == (None,) * 4
 

@@ -129,6 +129,7 @@ def test_defaults_of_arguments_are_those_declared() -> None:
     [
         ("set brockers = 3", "nothing is called brockers: did you mean brokers?", 5),
         ("set brokers = 4", "brokers is a whole number from 1 to 3, not 4", 15),
+        ("set brokers = 0000000031", "brokers is a whole number from 1 to 3, not 0000000031", 15),
         ("set batches = 0; at(1s) -> kill(driver)", "batches is a whole number from 1 to 1000, not 0", 15),
         ("set rows = 9; set rows = 9", "rows is set twice", 19),
         ("set spark.master = yarn", "spark.master is --master's: choose the master there", 20),

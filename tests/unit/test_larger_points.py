@@ -68,6 +68,14 @@ def test_the_driver_dies_behind_the_first_request_of_each_kind_of_the_large_batc
     assert found[3:] == [dies("before", "COPY"), dies("before", "COPY", 2), dies("before", "COMMIT")]
 
 
+def test_of_pieces_the_driver_dies_behind_the_second_too_and_behind_half_of_them_and_all_but_the_last() -> None:
+    pieces = [asked("INSERT"), asked("COMMIT")]
+    found = [text for text in texts(pieces, 12 * pieces) if " -> kill(driver);" not in text]
+    assert [text for text in found if "after" in text] == [
+        dies("after", "INSERT"), *(dies("after", "COMMIT", nth) for nth in (1, 2, 6, 11))
+    ]  # fmt: skip
+
+
 def test_and_before_what_follows_something_else_than_in_a_small_one() -> None:
     small = [asked("LOG"), asked("INSERT"), asked("RECORD"), asked("COMMIT")]
     large = [asked("LOG"), asked("COMMIT"), asked("INSERT"), asked("COMMIT"), asked("RECORD"), asked("COMMIT")]

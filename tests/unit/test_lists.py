@@ -11,7 +11,7 @@ from onceproof.harness import jobs
 from onceproof.harness.cli import execute, lists
 from onceproof.harness.errors import UsageError
 
-COMMANDS = ["sinks", "jobs", "phases"]
+COMMANDS = ["sinks", "jobs", "phases", "actions"]
 TECHNIQUES = {
     "append", "atomic rename", "idempotent", "ledger", "masked until committed", "two-phase commit", "write-ahead log"
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -168,3 +169,15 @@ def test_one_that_is_not_reached_again_is_stood_for_by_another_that_leads_to_the
     assert left((first, False), (last, True)) == [last]
     assert left((first, False), (last, False)) == [first, last], "nothing stands for it"
     assert left((first, False)) == [first, last], "the other one has not been run"
+
+
+def test_what_a_sink_does_instead_where_a_service_has_refused_is_struck_too() -> None:
+    """No exception shows it: the sink looks at the status."""
+    refused = "request:before[service=api, kind=POST, batch=1]#1 -> answer(SERVICE_UNAVAILABLE)"
+    at = SweepPoint(Step("request", "before"), "answer", "middle", 1, parse(refused))
+    assert shows_a_recovery(at)
+    assert not shows_a_recovery(replace(at, plan=parse(refused.replace("answer(SERVICE_UNAVAILABLE)", "drop"))))
+    journal = [line(5), reached(refused), line(9), line(9), line(8)]
+    texts = [one.text for one in recoveries(question(5, 7, 8), [(at, journal)])]
+    assert texts[0] == f"{refused}; line[s.py:9][batch=1]#1 -> kill(driver)"
+    assert f"{refused}; line[s.py:9][batch=1]#2 -> kill(driver)" in texts, "and behind a part of it"

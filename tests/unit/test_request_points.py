@@ -292,3 +292,32 @@ def test_a_request_that_cannot_be_had_is_refused_by_name(plan: str, shape: SinkS
 )
 def test_a_kind_that_there_may_be_is_taken(plan: str, shape: SinkShape) -> None:
     assert resolve(parse(plan), shape, "local[2]").proxied
+
+
+def lost(found: Space) -> list[str]:
+    """Where ``drop`` strikes."""
+    texts = [one.text for one in found.points if one.action == "drop" and not one.plan.settings]
+    return [text.split(" -> ")[0].replace("service=postgres, kind=", "") for text in texts if " -> drop" in text]
+
+
+def test_what_one_batch_asks_once_is_lost_where_another_asks_it_several_times_and_goes_on() -> None:
+    found = lost(space(*asked(0, "BEGIN", "POST 1", "COMMIT"), *asked(1, "BEGIN", "POST 1", "POST 2", "COMMIT")))
+    assert {"request:before[POST, batch=1]#1", "request:after[POST, batch=1]#1"} <= {*found}
+    assert len(found) == len({*found})
+
+
+def produced(batch: int, times: int, run: str = FIRST_RUN) -> list[dict[str, Any]]:
+    return [{**one, "service": "kafka"} for one in asked(batch, *["Produce"] * times, run=run)]
+
+
+def test_of_records_that_clients_gather_by_time_the_last_is_lost_too_where_all_runs_had_as_many() -> None:
+    def later(times: int, again: int) -> list[SweepPoint]:
+        replay = [*produced(0, 3), *produced(0, 3, run=REPLAY), *produced(1, times), *produced(1, again, run=REPLAY)]
+        found = space(*produced(0, 3), *produced(1, 5), replay=replay).points
+        return [one for one in found if one.seen_once and "Produce" in one.text and not one.plan.settings]
+
+    last = later(5, 5)
+    assert {one.text.split("; ")[-1].split(" -> ")[0].partition("kind=")[2] for one in last} == {"Produce, batch=1]#5"}
+    assert {one.text.split(" -> ")[1] for one in last} >= {"drop", "answer(UNKNOWN_SERVER_ERROR)"}
+    assert all(one.seen_once for one in last)
+    assert {one.batch for one in later(4, 5)} == {one.batch for one in later(5, 4)} == {0}

@@ -305,7 +305,7 @@ def test_speculation_is_refused_however_its_value_is_written(
 
 def test_the_sinks_of_delta_lake_need_the_same() -> None:
     found = [literals(file) for file in FILES if file.stem.startswith("delta_")]
-    assert len(found) == 3
+    assert len(found) == 4
     assert all((one["JARS"], one["CONF"]) == (found[0]["JARS"], found[0]["CONF"]) for one in found)
 
 

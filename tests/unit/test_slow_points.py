@@ -46,6 +46,16 @@ def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_ba
     assert [one.alone for one in found] == [True, False, True, True, False], "what it does is seen in another batch"
 
 
+def test_of_a_service_of_the_users_own_each_path_is_a_kind() -> None:
+    def asked(number: int) -> list[dict[str, Any]]:
+        paths = [f"/batches/{number}", f"/batches/{number}/rows", f"/batches/{number}/rows"]
+        posts = [reported("request", service="api", kind="POST", text=f"POST {path}", batch=number) for path in paths]
+        return [reported("sink.write", batch=number), *posts, reported("batch.commit", batch=number)]
+
+    found = [one.text for one in slow(asked(0) + asked(1)) if "delay(16s)" in one.text]
+    assert found == [f"request:after[service=api, kind=POST, batch=1]#{nth} -> delay(16s)" for nth in (1, 2)]
+
+
 def test_the_first_request_of_each_kind_is_late_until_its_client_has_come_as_far_again() -> None:
     anew = [one for one in points(TRACE) if "until it is begun anew" in one.detail]
     assert [one.text for one in anew] == [

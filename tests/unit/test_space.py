@@ -250,7 +250,7 @@ def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> No
     assert midway() == [
         f"request:before{here} -> pause(driver, longest=30s) until request:before{there}; "
         f"request:before{there} -> delay(longest=20s) until sink.write:after[batch=1]"
-        for here, there in (("A1", "B2"), ("A1", "E2"), ("E1", "E2"))
+        for here, there in (("A1", "B2"), ("A1", "E2"), *((f"{one}1", f"{one}2") for one in "EABCD"))
     ]
 
 
@@ -346,8 +346,8 @@ def test_a_driver_that_was_taken_for_dead_comes_back_between_the_changes_of_the_
         )
         return int(lines[0]), int(lines[-1])
 
-    assert batches(6, 8, 9) == [(6, 8), (6, 9), (9, 9)]
-    assert batches(6, 8) == [(6, 8), (8, 8)]
+    assert batches(6, 8, 9) == [(6, 8), (6, 9), (9, 9), (6, 6), (8, 8)], "and at the same change of both batches"
+    assert batches(6, 8) == [(6, 8), (8, 8), (6, 6)]
     assert batches(9) == [], "nothing comes behind its only change"
 
 

@@ -229,7 +229,7 @@ def test_a_partition_excuses_one_death_also_after_its_healing() -> None:
 
 def test_each_further_start_of_a_driver_that_dies_again_is_later() -> None:
     begin = time.monotonic()
-    assert deaths_until_given_up(healed_after=1, back_off=(0.01, 0.2, 0.4)) == 1 + RESTARTS + 1
+    assert deaths_until_given_up(healed_after=1, back_off=(0.01, 0.02, 0.2, 0.4)) == 1 + RESTARTS + 1
     assert time.monotonic() - begin > 0.6
 
 

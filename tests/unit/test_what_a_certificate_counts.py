@@ -51,8 +51,8 @@ def certificate(directory: Path, *stored: PointResult) -> Certificate:
 
 def replayed(monkeypatch: pytest.MonkeyPatch, verdict: str, **more: str) -> None:
     """The traced replay of a sweep has come to this."""
-    told: Any = judged(verdict, Path(REPLAY)).model_dump() | {"plan": PLAN, "timings": SimpleNamespace(total=1.0)}
-    told |= more
+    told: Any = judged(verdict, Path(REPLAY)).model_dump() | {"plan": PLAN, "faults": []}
+    told |= {"timings": SimpleNamespace(total=1.0), **more}
     monkeypatch.setattr(traced, "read_trial", lambda place: SimpleNamespace(**told))
 
 

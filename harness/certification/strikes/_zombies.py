@@ -26,13 +26,14 @@ def paused(
     until: Point,
     detail: str,
     *more: Fault,
+    first: Sequence[Action] = (),
     then: Sequence[Action] = (),
     longest: float = LONGEST,
     before: Sequence[Fault] = (),
 ) -> SweepPoint:
     pause = Action("pause", "driver", {"longest": longest}, until=until)
     shown = format_action(Action("pause", "driver"))
-    plan = Plan((*before, Fault(at, (pause, *then)), *more))
+    plan = Plan((*before, Fault(at, (*first, pause, *then)), *more))
     return SweepPoint(here, shown, role, batch, plan, f"taken for dead{detail}", alone=True)
 
 

@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Plan, format_action
 from ....faults.protocols import protocol_of
-from ..points import Question, SweepPoint, evenly, line_at
+from ..points import Question, SweepPoint, end_of, evenly, line_at
 from ..roles import MIDDLE
-from ..trace import Event, Line, line_of
+from ..trace import Event, Line, driver_lines, line_of
 from ._declaration import Strike
+from ._zombies import paused
 
 AT_MOST = 6
 """Lines, evenly between the first and the last."""
+AT_MOST_REPLACED = 3
+"""Of those that open another connection: such a trial takes half a minute and more."""
 
 Connection = tuple[str, str]
 """The service, and the name of a connection to it."""
@@ -25,9 +28,46 @@ def ended_connections(question: Question) -> Iterator[SweepPoint]:
     batch = question.middle
     found = [(line, service) for line, service in connected(question.trace, batch) if question.code.acts(line)]
     for line, service in evenly(found, AT_MOST):
-        reset = Action("reset", None, {"service": service})
+        reset = _reset(service)
         plan = Plan((Fault(line_at(line, batch, 1), (reset,)),))
         yield SweepPoint(line, format_action(reset), MIDDLE, batch, plan, "between two requests")
+
+
+def ended_and_replaced(question: Question) -> Iterator[SweepPoint]:
+    """In the middle batch, before lines of the driver that open another connection beside one that is open. It stands
+    still there until another driver has its batch: a lock of the first connection's is free by then, and what it goes
+    on with on the new one is kept from nobody."""
+    batch, detail = question.middle, ", its connections ended"
+    on_driver = {*driver_lines(question.trace, batch)}
+    found = [(line, service) for line, service in opening(question.trace, batch) if line in on_driver]
+    for line, service in evenly(found, AT_MOST_REPLACED):
+        yield paused(line, line_at(line, batch, 1), MIDDLE, batch, end_of(batch), detail, first=(_reset(service),))
+
+
+def _reset(service: str) -> Action:
+    return Action("reset", None, {"service": service})
+
+
+def opening(trace: Sequence[Event], batch: int) -> list[tuple[Line, str]]:
+    """The lines at whose first execution in the batch their process has a connection to a service, and opens another
+    one before its next line."""
+    opened: dict[object, set[Connection]] = {}
+    at: dict[object, Line] = {}
+    found: dict[tuple[Line, str], None] = {}
+    for event in trace:
+        process = event.get("process")
+        mine = opened.setdefault(process, set())
+        if event["event"] == "connection.opened" and protocol_of(event["service"]).sessions:
+            if process in at and any(service == event["service"] for service, _ in mine):
+                found[at[process], event["service"]] = None
+            mine.add((event["service"], event["connection"]))
+        elif event["event"] == "connection.closed":
+            mine.discard((event["service"], event["connection"]))
+        elif event["event"] == "point" and event["phase"] == "line":
+            at.pop(process, None)
+            if event.get("batch") == batch:
+                at[process] = line_of(event)
+    return [*found]
 
 
 def connected(trace: Sequence[Event], batch: int) -> list[tuple[Line, str]]:
@@ -54,4 +94,4 @@ def connected(trace: Sequence[Event], batch: int) -> list[tuple[Line, str]]:
     return found
 
 
-STRIKE = Strike(68, (ended_connections,))
+STRIKE = Strike(68, (ended_connections, ended_and_replaced))

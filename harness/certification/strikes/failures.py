@@ -24,8 +24,9 @@ def failures(question: Question) -> Iterator[SweepPoint]:
     batch = question.middle
     seen = executed(question.trace, batch)
     stage = seen.writing
-    yield from _in_abort("task.abort", Step("task.commit", "before", stage), batch, seen)
-    yield from _in_abort("sink.abort", Step("sink.commit", "before"), batch, seen)
+    if question.can_have("task.abort"):
+        yield from _in_abort("task.abort", _first(seen, "task.commit", "task.row", stage=stage), batch, seen)
+        yield from _in_abort("sink.abort", _first(seen, "sink.commit", "sink.manifest"), batch, seen)
     for step, times in (
         (Step("task.run", "before", stage), ATTEMPTS - 1),
         (Step("task.run", "before", stage), ATTEMPTS),
@@ -37,9 +38,15 @@ def failures(question: Question) -> Iterator[SweepPoint]:
             yield SweepPoint(shown(step, seen), format_action(FAIL), MIDDLE, batch, plan, detail)
 
 
-def _in_abort(abort: str, failing: Step, batch: int, seen: Executed) -> Iterator[SweepPoint]:
+def _first(seen: Executed, *phases: str, stage: int | None = None) -> Step | None:
+    """Where the first of these phases that the batch has begins."""
+    begins = (step for phase in phases for step in seen.steps if step.name == f"{phase}:before" and step.stage == stage)
+    return next(begins, None)
+
+
+def _in_abort(abort: str, failing: Step | None, batch: int, seen: Executed) -> Iterator[SweepPoint]:
     """The driver's death at both edges of the abort to which an error leads."""
-    if failing not in seen.steps:
+    if failing is None:
         return
     first = Fault(of_one_task(selector(failing, batch), seen), (FAIL,))
     detail = f"after a fault at {shown(failing, seen)}"

@@ -88,19 +88,33 @@ def _at_the_end(question: Question) -> Iterator[SweepPoint]:
 
 def _midway(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before the first change and before the last, until the other driver has begun its changes for the next batch, or
-    has all but the last behind it; there it waits until this one has ended its batch. (Where it has itself ended that
+    has all but the last behind it; and before each, until the other one is at the same one: a draft of the same name is
+    whole then, and not renamed yet. There it waits until this one has ended its batch. (Where it has itself ended that
     batch lies before, and is not counted.)"""
     changes, following = (_changes(question, of) for of in (batch, batch + 1))
     if not changes or len(following) < 2:
         return
     last, ending = len(changes) - 1, len(following) - 1
-    ended = Point("sink.write", "after", {"batch": batch})
-    for number, then in dict.fromkeys(((0, 1), (0, ending), (last, ending))):
-        where = "before the last change" if then == ending else "behind the first change"
-        change, detail = changes[number], f", until {where} of the next batch"
-        until = point_of(following[then], batch + 1)
-        kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
-        yield paused_before(change, MIDDLE, batch, until, detail, kept)
+    alike = [_alike(change) for change in following]
+    same = [(number, alike.index(_alike(one))) for number, one in enumerate(changes) if _alike(one) in alike]
+    for number, then in dict.fromkeys(((0, 1), (0, ending), (last, ending), *evenly(same, AT_MOST))):
+        where = _where(then, ending) if (number, then) not in same else "at the same change"
+        yield _until_midway(changes[number], following[then], batch, f", until {where} of the next batch")
+
+
+def _where(number: int, ending: int) -> str:
+    return "before the last change" if number == ending else "behind the first change"
+
+
+def _alike(change: Line | Effect) -> object:
+    """What two batches have in common of a change."""
+    return change if isinstance(change, Line) else (change.phase, change.signature, change.nth)
+
+
+def _until_midway(change: Line | Effect, other: Line | Effect, batch: int, detail: str) -> SweepPoint:
+    until, ended = point_of(other, batch + 1), Point("sink.write", "after", {"batch": batch})
+    kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
+    return paused_before(change, MIDDLE, batch, until, detail, kept)
 
 
 def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
