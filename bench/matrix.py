@@ -114,8 +114,9 @@ def page_of(lines: Mapping[str, Mapping[str, Any]]) -> str:
     parts = [
         "# The matrix",
         "What `make matrix` came to: reference sinks and broken ones, certified with the profile `standard`; those "
-        "that have no line yet are named at the end. Each line says at which commit it was measured; the sweep of a "
-        "broken sink ends at its first failed point. In lines of commits before 2026-11-27, the *minutes* of a sweep "
+        "that have no line yet are named at the end. Each line says at which commit it was measured, and holds for the "
+        "points that there were then: later commits have more of them (CHANGELOG.md). The sweep of a broken sink ends "
+        "at its first failed point. In lines of commits before 2026-11-27, the *minutes* of a sweep "
         "that was done in several parts are those of its last part alone.",
     ]
     for broken, title, wrong in ((False, "Correct sinks", "Did not pass"), (True, "Broken sinks", "Not found")):

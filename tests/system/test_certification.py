@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from command import Command, InProcess
-from onceproof.assertions import Workload
+from onceproof.assertions import Guarantee, Workload
 from onceproof.harness.certification.certificate import Certificate
 from onceproof.harness.certification.certify import certify
 from onceproof.harness.certification.rejudge import rejudge
@@ -99,7 +99,7 @@ FOUND = {
     "appends_to_its_draft": ("file:before", "duplicated"),
     "shares_its_draft": ("line *:{os.replace(draft}", "lost"),
     "orders_pieces_as_text": ("request:after", "duplicated"),
-    "locks_on_another_connection": ("line *:{write(target, batch, rows)}", "duplicated"),
+    "locks_on_another_connection": ("line *:{with psycopg.connect(target.postgres) as connection, c}", "duplicated"),
     "flushes_the_rest": ("request:before", "lost"),
     "compacts_in_two_commits": ("request:before", "lost"),
 }
@@ -129,9 +129,8 @@ def failed_with(kind: str, certificate: Certificate) -> Sequence[PointResult]:
 
 OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
-    "archives_after_ten_batches", "archives_every_tenth_batch",
-    "empties_the_table_at_first", "commits_apart_when_large", "short_page_ends_the_batch", "clears_by_prefix",
-    "remembers_before_it_links",
+    "archives_after_ten_batches", "archives_every_tenth_batch", "orders_pieces_as_text", "clears_by_prefix",
+    "empties_the_table_at_first", "commits_apart_when_large", "short_page_ends_the_batch", "remembers_before_it_links",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 
@@ -147,6 +146,31 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
     failed = failed_with(kind, certificate)
     assert failed[0].plan in certificate.summary
     assert rejudge(certificate, tmp_path / "sweep") == certificate
+
+
+@pytest.mark.long
+def test_what_spark_writes_by_jdbc_is_doubled_behind_a_request_that_is_named(session: Session, tmp_path: Path) -> None:
+    request = Request("jdbc_append", claim=Guarantee.EXACTLY_ONCE, workload=Workload(batches=3, rows=48))
+    wanted = Wanted(points="request:*", parallel=1, fail_fast=True, batch=1)
+    certificate = certify(session, request, tmp_path / "sweep", wanted)
+    failed = failed_with("duplicated", certificate)
+    assert failed[0].plan.startswith("request:"), failed[0].plan
+    assert failed[0].plan in certificate.summary
+
+
+@pytest.mark.long
+def test_rows_of_a_driver_that_shares_its_draft_are_told_to_be_its_doing(session: Session, tmp_path: Path) -> None:
+    """Its successor had committed the batch, and stands still in the next one."""
+    line = f"line[shares_its_draft.py:{line_of('shares_its_draft', '    os.replace(draft')}]"
+    plan = (
+        f"{line}[batch=1]#1 -> pause(driver, longest=30s) until {line}[batch=2]#1; "
+        f"{line}[batch=2]#1 -> delay(longest=20s) until sink.write:after[batch=1]"
+    )
+    request = Request("shares_its_draft", plan, workload=Workload(batches=3, rows=48), directory=tmp_path / "run")
+    verdict = session.trial(request).verdict
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.batches == [1], verdict.reason
+    assert f"{lost.count} of them were there until driver " in lost.causes[0], lost.causes
 
 
 LIMITS = {

@@ -207,6 +207,12 @@ def test_the_newer_call_that_opens_a_file_is_seen_too(tmp_path: Path) -> None:
     assert (run.output, run.changes) == ("True\n", [("create", "x")])
 
 
+def test_there_is_no_way_past_the_calls(tmp_path: Path) -> None:
+    program = "import ctypes, errno\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+    program += "print(libc.syscall(425, 1, None), errno.errorcode[ctypes.get_errno()])"
+    assert Run(tmp_path, program).output == "-1 ENOSYS\n", "of io_uring_setup(2)"
+
+
 def test_what_a_program_starts_is_watched_whatever_it_is_written_in_also_when_its_parent_has_ended(
     tmp_path: Path,
 ) -> None:

@@ -40,7 +40,11 @@ NO_NEW_PRIVILEGES = 38
 SECCOMP = {"x86_64": 317, "aarch64": 277}
 SET_MODE_FILTER, NEW_LISTENER, WITHOUT_MITIGATIONS = 1, 1 << 3, 1 << 2
 """The last: SECCOMP_FILTER_FLAG_SPEC_ALLOW, without which older kernels slow every watched process down."""
-ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
+ALLOW, NOTIFY, REFUSE = 0x7FFF0000, 0x7FC00000, 0x00050000 | errno.ENOSYS
+
+IO_URING_SETUP = 425
+"""By which a process would have the kernel change files without a call: it is told that there is no such thing, as by
+older kernels, and programs then do without."""
 
 
 def program(machine: str) -> bytes:
@@ -52,11 +56,12 @@ def program(machine: str) -> bytes:
     steps: list[tuple[int, Any, Any, int]] = [
         (load, 0, 0, 4), (equal, 0, "allow", MACHINES[machine]), (load, 0, 0, 0), (at_least, "allow", 0, X32),
     ]  # fmt: skip
-    steps += [(equal, "notify", 0, number) for number in plain]
+    steps += [(equal, "refuse", 0, IO_URING_SETUP), *((equal, "notify", 0, number) for number in plain)]
     for number, argument in flagged:
         steps += [(equal, 0, 2, number), (load, 0, 0, 16 + 8 * argument), (any_bit, "notify", "allow", WRITING)]
-    places = {"allow": len(steps), "notify": len(steps) + 1}
-    steps += [(result, 0, 0, ALLOW), (result, 0, 0, NOTIFY)]
+    results = {"allow": ALLOW, "notify": NOTIFY, "refuse": REFUSE}
+    places = {name: len(steps) + number for number, name in enumerate(results)}
+    steps += [(result, 0, 0, value) for value in results.values()]
 
     def jump(target: Any, place: int) -> int:
         return places[target] - place - 1 if isinstance(target, str) else int(target)
