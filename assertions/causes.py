@@ -7,7 +7,7 @@ named as candidates.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 
 from .journal import (
     HandOver,
@@ -32,7 +32,7 @@ TIMES = {0: "never", 1: "once", 2: "twice"}
 def first_sentences(batches: Sequence[int], sentences: Iterable[str]) -> list[str]:
     """The first few of ``sentences`` (one for each of ``batches``), and how many more there would be."""
     more = len(batches) - BATCHES
-    return list(sentences)[:BATCHES] + ([f"and so in {more} more batches"] if more > 0 else [])
+    return [*islice(sentences, BATCHES), *([f"and so in {more} more batches"] if more > 0 else [])]
 
 
 def hand_over_story(batch: int, evidence: Evidence) -> str:

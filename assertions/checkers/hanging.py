@@ -20,7 +20,7 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
         records=[
             {"kind": one.kind, "name": one.name, "state": one.state, "detail": one.detail} for one in hanging[:SHOWN]
         ],
-        causes=[_cause(one, evidence) for one in hanging[:SHOWN]],
+        causes=[*dict.fromkeys(_cause(one, evidence) for one in hanging[:SHOWN])],
     )
 
 

@@ -293,7 +293,7 @@ class _Starter:
     def _variables(self) -> dict[str, str]:
         """What is probed in Python: in a trace all lines of the sink's directory, else those of the plan; and calls."""
         spec, variables = self.spec, dict[str, str]()
-        if spec.resolved.lines:
+        if spec.resolved.lines or spec.every_line:
             variables["ONCEPROOF_LINES"] = str(self.sink)
         if spec.resolved.lines and not (spec.trace or spec.every_line):
             wanted = (f"{file}:{line}" for file, line in sorted(spec.resolved.lines))

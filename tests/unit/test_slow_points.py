@@ -35,7 +35,7 @@ def test_the_first_request_of_each_kind_is_slow_on_its_way_out_and_on_its_way_ba
     found = slow(TRACE)
     assert [one.text for one in found] == [
         "request:before[service=redis, kind=HSET, batch=0]#1 -> delay(longest=20s) until sink.write:before[batch=1]",
-        "request:after[service=redis, kind=HSET, batch=1]#1 -> delay(16s)",
+        "request:after[service=redis, kind=HSET, batch=0]#1 -> delay(16s)",
         "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(longest=20s) "
         "until request:after[service=redis, kind=HSET, batch=1]#1",
         "request:before[service=redis, kind=EXEC, batch=0]#1 -> delay(longest=20s) "

@@ -44,7 +44,8 @@ and transactions of Kafka's producers by default (transaction.timeout.ms); broke
 
 
 def slow_requests(question: Question) -> Iterator[SweepPoint]:
-    """The first request of each kind, on its way out and on its way back, the roles in rotation.
+    """The first request of each kind, on its way out and on its way back, the roles in rotation: on its way back those
+    of batches that ask for several.
 
     One that its client has given up arrives all the same: on its way out it takes until the next batch is as far as its
     own was, if the client goes on without it. So a commit that was asked for twice may be that of the next transaction
@@ -52,7 +53,7 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
     """
     for turn, (places, edge) in enumerate(product(_answered(question), ("before", "after"))):
         followed = [place for place in places if in_the_next_batch(question, place[1], question.roles[place[0]])]
-        possible = followed if followed and edge == "before" else places
+        possible = (followed if edge == "before" else _of_several(question, places)) or places
         role, effect = possible[turn % len(possible)]
         batch = question.roles[role]
         overtaking = in_the_next_batch(question, effect, batch) if edge == "before" else None
@@ -64,6 +65,15 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
         if _ends_both(question, effect, batch):
             died = Fault(effect.point("before", batch + 1), (KILL,))
             yield _point(effect, edge, role, batch, delay, ", until the next batch, whose driver dies", died)
+
+
+def _of_several(question: Question, places: Sequence[tuple[str, Effect]]) -> list[tuple[str, Effect]]:
+    """Those where more of its kind follow: behind a last one the service may refuse what is asked again."""
+    return [
+        (role, effect)
+        for role, effect in places
+        if sum(one.signature == effect.signature for one in REQUESTS.of_batch(question.trace, question.roles[role])) > 1
+    ]
 
 
 def requests_begun_anew(question: Question) -> Iterator[SweepPoint]:
