@@ -71,13 +71,6 @@ def leaves_at(path: Path, line: int, nth: int) -> bool:
     return nth % 2 == 0 and isinstance(statement_at(module_at(path, path.parent).tree, line), With)
 
 
-def returns_at(path: Path, line: int) -> bool:
-    """Whether the statement that is executed at ``line`` is a ``return``: a ``try`` around it is left with it, so that
-    what is raised after its call is seen there only if the call itself raises. Raises OSError or SyntaxError.
-    """
-    return isinstance(statement_at(module_at(path, path.parent).tree, line), ast.Return)
-
-
 def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
     """The innermost statement to which ``line`` belongs."""
     found: ast.stmt | None = None

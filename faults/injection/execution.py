@@ -53,8 +53,6 @@ class Execution:
         closing: threading.Event,
         stopwatch: Stopwatch,
     ) -> None:
-        self.moved = time.monotonic()
-        """When the last action ended."""
         self._actuator = actuator
         self._record = record
         self._lock = lock
@@ -73,11 +71,6 @@ class Execution:
     def acting(self) -> bool:
         """Whether actions are under way; waiting for the point of an ``until`` is not acting."""
         return self._acting > 0
-
-    @property
-    def awaiting(self) -> bool:
-        """Whether something waits for the point of an ``until``."""
-        return bool(self._awaited)
 
     def has_begun(self, actions: frozenset[tuple[str, str | None]]) -> bool:
         """Whether all of these actions, each with its target, have been begun."""
@@ -109,7 +102,6 @@ class Execution:
         finally:
             with self._lock:
                 self._acting -= 1
-                self.moved = time.monotonic()
 
     # -- what it does ---------------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -71,7 +70,6 @@ class Injector:
         self._closing = threading.Event()
         self._execution = Execution(actuator, record, self._lock, self._closing, stopwatch)
         self._held = 0
-        self._reported = time.monotonic()
         self._shared = rendezvous
         self._rendezvous = rendezvous or Rendezvous()
         self._stack = ExitStack()
@@ -128,11 +126,6 @@ class Injector:
         with self._lock:
             return [armed.status for armed in self._armed]
 
-    def pending(self) -> bool:
-        """Whether a fault has not fired yet, a thread is held, or a paused process waits for a point."""
-        with self._lock:
-            return not all(armed.status.fired for armed in self._armed) or self._held > 0 or self._execution.awaiting
-
     def acting(self) -> bool:
         """Whether the actions of a fault are under way; waiting for the point of an ``until`` is not acting."""
         return self._execution.acting
@@ -141,15 +134,10 @@ class Injector:
         """How many threads are held by the plan."""
         return self._held
 
-    def idle_seconds(self) -> float:
-        """Seconds since the last report or the last action; 0 while one is under way."""
-        return 0.0 if self.acting() else time.monotonic() - max(self._reported, self._execution.moved)
-
     # -- what the rendezvous asks (Receiver) ----------------------------------------------------------------------
 
     def receive(self, message: Message) -> bytes | None:
         """The answer to a report; None once the trial has ended."""
-        self._reported = time.monotonic()
         event = message.fields.get("event")
         if event is not None:
             self._note(str(event), message.fields)

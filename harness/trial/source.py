@@ -30,7 +30,7 @@ def write_workload(bootstrap: str, topic: str, workload: Workload, timeout: floa
     exactly the planned order, since the broker lets a producer into a partition only once its last marker is written.
     Raises SourceError, also where what can be read then is not what was committed.
     """
-    writer = _Writer(bootstrap, topic, workload, timeout)
+    writer = _Writer(bootstrap, topic, timeout)
     for transaction in workload.transactions():
         writer.write(transaction)
     check_as_planned(bootstrap, topic, writer.acks)
@@ -68,7 +68,7 @@ def await_end(bootstrap: str, topic: str, timeout: float = 60.0) -> None:
 
 
 class _Writer:
-    def __init__(self, bootstrap: str, topic: str, workload: Workload, timeout: float) -> None:
+    def __init__(self, bootstrap: str, topic: str, timeout: float) -> None:
         self.topic = topic
         self.acks: list[Mapping[str, object]] = []
         self.errors: list[str] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.faults.handlers import errors_at, errors_in, says_undone, states_a_fact
-from onceproof.faults.statements import calls_at, leaves_at, returns_at
+from onceproof.faults.statements import calls_at, leaves_at
 
 SOURCE = """\
 import psycopg
@@ -276,10 +276,6 @@ def test_taking_from_a_queue_fails_or_takes_and_is_no_call_of_which_the_answer_c
         for line in lines:
             sink.write_text(f"{made}async def f():\n    {line}  # {len(line)}\n")
             assert calls_at(sink, 7) is expected, line
-
-
-def test_a_line_returns_if_its_statement_is_a_return(writer: Path) -> None:
-    assert [line for line in range(1, 47) if returns_at(writer, line)] == [38, 41]
 
 
 def test_each_second_execution_of_a_with_leaves_it(tmp_path: Path) -> None:
