@@ -101,6 +101,7 @@ FOUND = {
     "orders_pieces_as_text": ("request:after", "duplicated"),
     "locks_on_another_connection": ("line *:{with psycopg.connect(target.postgres) as connection, c}", "duplicated"),
     "flushes_the_rest": ("request:before", "lost"),
+    "inserts_by_one_statement": ("request:before", "duplicated"),
     "compacts_in_two_commits": ("request:before", "lost"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""

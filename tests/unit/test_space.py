@@ -12,6 +12,7 @@ from onceproof.harness.certification.packing import of_each_kind, packs
 from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.roles import batch_roles
 from onceproof.harness.certification.space import check_points, select, space_of
+from onceproof.harness.certification.strikes.zombies_at_effects import AT_ONCE
 from onceproof.harness.certification.trace import Line, Step
 from onceproof.harness.errors import UsageError
 
@@ -227,6 +228,10 @@ def test_a_driver_is_taken_for_dead_before_requests_and_changes_of_files() -> No
         points = space(trace, roles={"first": 0, "middle": 1}, code=Code(acts=lambda line: True)).points
         found = [one for one in points if one.action == "pause(driver)" and one.step.startswith(("request", "file"))]
         assert all(one.alone for one in found)
+        at_once = [one.text for one in found if AT_ONCE in one.detail]
+        here = "request:before[service=postgres, kind={0}, batch=1]#1"
+        assert at_once == [f"{here} -> pause(driver, longest=30s) until {here}".format(kind) for kind in "ACE"]
+        found = [one for one in found if AT_ONCE not in one.detail]
         return [f"{one.role} {one.detail.removeprefix('taken for dead, ')}" for one in found]
 
     def midway() -> list[str]:
@@ -267,7 +272,7 @@ def test_a_driver_that_was_taken_for_dead_dies_behind_the_first_change_that_it_s
         "request:after[service=postgres, kind=A, batch=1]#4 -> kill(self)"
     ], "three are the other one's"
     ways = [one.way for one in found if one.detail.startswith("taken for dead") and "A 1" in one.detail]
-    assert len(ways) == 2, "where its change fails, there is nothing to die behind"
+    assert len(ways) == 3, "where its change fails, there is nothing to die behind"
     assert len({*ways}) == 1
     unsteady = [{**one, "service": "kafka", "kind": "Produce"} for one in trace]
     assert not [one for one in space([*batch_of(1), *unsteady]).points if "dies half-way" in one.detail]
@@ -280,7 +285,7 @@ def test_a_driver_is_taken_for_dead_before_each_commit_and_the_last_request_of_a
     trace = [*batch_of(1), *lines(1, (7, 1)), asked("CREATE", "1"), asked("COMMIT", "1")]
     trace += [asked("INSERT", "2"), asked("COMMIT", "2"), asked("AUDIT", "3")]
     found = space(trace, roles={"middle": 1}, code=Code(acts=lambda line: True)).points
-    paused = [one for one in found if one.detail.startswith("taken for dead, ")]
+    paused = [one for one in found if one.detail.startswith("taken for dead, ") and AT_ONCE not in one.detail]
     at = [one.plan.faults[0].at for one in paused if len(one.plan.faults) == 1]
     asked_for = [(one.where["kind"], one.nth) for one in at if isinstance(one, Point) and one.phase == "request"]
     assert asked_for == [("CREATE", 1), ("AUDIT", 1), ("COMMIT", 1), ("COMMIT", 2), ("AUDIT", 1)], "and one for good"

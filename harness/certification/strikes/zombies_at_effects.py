@@ -10,7 +10,7 @@ from dataclasses import replace
 from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
 from ....faults.matching import matches
-from ..effects import Effect, Family
+from ..effects import Effect, Family, first_of_each
 from ..kinds import FAMILIES, effects_of, last_effect
 from ..points import KILL, Question, SweepPoint, end_of, evenly
 from ..requests import REQUESTS, endings
@@ -25,6 +25,10 @@ to change something there are twice as many, and the last one is struck in the f
 ENDINGS = 4
 """Requests that end something, before which it stands still as well. A COMMIT by leaving ``with`` comes behind all
 lines inside."""
+
+TOGETHER = 3
+"""Kinds of requests that two drivers make at once."""
+AT_ONCE = ", until the other one asks for the same"
 
 FOR_GOOD = ", for good"
 TAKING = 3
@@ -51,6 +55,17 @@ def _chosen(question: Question, family: Family) -> list[Effect]:
     if family is REQUESTS:
         chosen += [one for one in evenly(endings(found), ENDINGS) if one not in chosen]
     return chosen
+
+
+def at_the_same_time(question: Question) -> Iterator[SweepPoint]:
+    """It goes on when the other driver is about to ask for the same: both requests are with the service at once, as
+    where a driver dies while its request is carried out. One statement that looks and writes then does not see what the
+    other one writes."""
+    batch = question.middle
+    asked = [one for one in first_of_each(effects_of(question, REQUESTS, batch)) if one.steady]
+    for effect in evenly(asked, TOGETHER):
+        until = effect.point("before", batch)
+        yield one_of_several(paused_before(effect, MIDDLE, batch, until, AT_ONCE), effect)
 
 
 def for_good(question: Question) -> Iterator[SweepPoint]:
@@ -87,4 +102,4 @@ def _half_way(question: Question, change: Effect, batch: int) -> SweepPoint:
     return one_of_several(point, change)
 
 
-STRIKE = Strike(66, (at_effects, for_good, half_way))
+STRIKE = Strike(66, (at_effects, at_the_same_time, for_good, half_way))
