@@ -2,7 +2,8 @@
 
 The docstring of a checker states its property. ``truth`` and ``observed`` are tables with the same columns, which the
 job's expectation says; ``evidence`` is for keys, places (batch, partition, offset) and causes. A new kind of anomaly is
-a new file: nothing else names them. Its guarantee is ``none``, unless :mod:`..guarantees` knows a milder one.
+a new file. Its guarantee is ``none``, unless :mod:`..guarantees` knows a milder one; it counts whatever else happened,
+unless :mod:`..verdict` says that it may heal, or be the environment's.
 
 Every observed row is exactly one of: right (the first exact copy), duplicated, corrupted, phantom, or, under a sink's
 KEY, stale.

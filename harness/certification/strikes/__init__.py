@@ -1,6 +1,7 @@
 """The kinds of fault that a sweep strikes with, one file each: every module here has a ``STRIKE``, a :class:`Strike`.
 
-A new kind is a new file: nothing else names them.
+A new kind is a new file. Nothing else names those that follow from the two traces; a kind with a traced run of its own
+(``longer``, ``larger``) is named where that run is begun and read.
 
 >>> [strike.order for strike in strikes()][:2]
 [10, 12]
