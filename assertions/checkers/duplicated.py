@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +17,7 @@ from ..causes import (
 )
 from ..model import Anomaly, Evidence
 from ..relations import has_key, listed, locate, same, select
-from ..returned import returned
+from ..returned import since_it_went_on
 from ..truth import right_versions
 from ._records import distinct, first_records, place
 
@@ -33,7 +31,6 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
     if not located.num_rows:
         return None
     batches = distinct(located, "batch")
-    surplus = _of_each(batches, located)
     return Anomaly(
         kind="duplicated",
         count=pc.sum(located["surplus"]).as_py(),
@@ -44,7 +41,7 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
         ],
         batches=batches,
         partitions=distinct(located, "partition"),
-        causes=first_sentences(batches, (_cause(batch, surplus[batch], truth, evidence) for batch in batches)),
+        causes=first_sentences(batches, (_cause(batch, located, truth, evidence) for batch in batches)),
     )
 
 
@@ -53,10 +50,8 @@ def _located(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> pa.Tabl
     return locate(select(_surplus(truth, evidence), truth=truth, versions=right, observed=observed), evidence)
 
 
-def _of_each(batches: Sequence[int], located: pa.Table) -> dict[int, int]:
-    """The surplus of each batch."""
-    own = ((batch, located.filter(pc.field("batch") == batch)["surplus"]) for batch in batches)
-    return {batch: pc.sum(rows).as_py() or 0 for batch, rows in own}
+def _surplus_in(batch: int, located: pa.Table) -> int:
+    return int(pc.sum(located.filter(pc.field("batch") == batch)["surplus"]).as_py() or 0)
 
 
 def _surplus(truth: pa.Table, evidence: Evidence) -> str:
@@ -72,13 +67,12 @@ def _surplus(truth: pa.Table, evidence: Evidence) -> str:
     """
 
 
-def _cause(batch: int, surplus: int, truth: pa.Table, evidence: Evidence) -> str:
-    if driver := returned(batch, evidence):
-        then = driver.since(
-            surplus, lambda read: _of_each([batch], _located(truth, read, evidence))[batch], "these copies came once"
-        )
-        return "; ".join([_story(batch, evidence), *([then] if then else [])])
-    return _story(batch, evidence)
+def _cause(batch: int, located: pa.Table, truth: pa.Table, evidence: Evidence) -> str:
+    def surplus(read: pa.Table) -> int:
+        return _surplus_in(batch, _located(truth, read, evidence))
+
+    now = _surplus_in(batch, located)
+    return _story(batch, evidence) + since_it_went_on(batch, evidence, now, surplus, "these copies came once")
 
 
 def _story(batch: int, evidence: Evidence) -> str:

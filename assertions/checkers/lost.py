@@ -7,7 +7,7 @@ import pyarrow as pa
 from ..causes import committed_story, first_sentences, hand_over_story, written_by
 from ..model import Anomaly, Evidence
 from ..relations import has_key, locate, other_columns, select
-from ..returned import returned
+from ..returned import since_it_went_on
 from ._records import counts, distinct, first_records, place
 
 
@@ -45,11 +45,9 @@ def _located(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> pa.Tabl
 
 
 def _cause(batch: int, missing: int, truth: pa.Table, evidence: Evidence) -> str:
+    def missing_then(read: pa.Table) -> int:
+        return counts(_located(truth, read, evidence), [batch])[batch]
+
     story = hand_over_story(batch, evidence) + committed_story(batch, evidence)
-    story += f"; {missing} of its rows are missing (handed to {written_by(batch, evidence)})"
-    if driver := returned(batch, evidence):
-        then = driver.since(
-            missing, lambda read: counts(_located(truth, read, evidence), [batch])[batch], "them were there until"
-        )
-        return "; ".join([story, *([then] if then else [])])
-    return story
+    told = f"{story}; {missing} of its rows are missing (handed to {written_by(batch, evidence)})"
+    return told + since_it_went_on(batch, evidence, missing, missing_then, "them were there until")

@@ -52,10 +52,17 @@ class Effect:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
 
     @property
+    def selectors(self) -> tuple[tuple[str, Value], ...]:
+        """What addresses it, but for its number."""
+        return tuple(self.where.items())
+
+    @property
     def address(self) -> tuple[object, ...]:
-        return (*self.where.items(), self.nth)
+        return (*self.selectors, self.nth)
 
 
+Place = tuple[str, Effect]
+"""An effect with the role of its batch."""
 Loss = Callable[[Effect, str], Action | None]
 """How an effect is lost at an edge; None if it cannot be."""
 
@@ -80,7 +87,8 @@ class Family:
         """Those of a batch in the order in which they came, in these runs or in all."""
         own = [event for event in reports(journal, batch) if runs is None or event.get("run") in runs]
         workers = {event.get("process") for event in own if event.get("role") == WORKER}
-        begun = [replace(one, in_worker=one.process in workers) for one in self.read(self.done(own))]
+        read = self.read(self.done(own))
+        begun = [replace(one, in_worker=True) if one.process in workers else one for one in read]
         if not self.may_fail:
             return begun
         ended = {one.address for one in self.read(self.done(own, "after"))}
@@ -170,18 +178,27 @@ def _repeated(found: Sequence[Effect]) -> set[int]:
 
 def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) -> Iterator[SweepPoint]:
     """The first and the last of each signature in a batch, the roles in rotation."""
-    where: dict[tuple[Signature, str], list[tuple[str, Effect]]] = {}
+    where: dict[tuple[Signature, str], list[Place]] = {}
     for role, of_role in found.items():
         first, last = _first_and_last(of_role)
         for which, chosen in (("first", first), ("last", last)):
             for signature, effect in chosen.items():
                 where.setdefault((signature, which), []).append((role, effect))
     for loss in family.losses(question):
-        for turn, (places, edge) in enumerate(product(where.values(), ("before", "after"))):
-            role, effect = places[turn % len(places)]
-            action = loss(effect, edge)
-            if action is not None and (edge == "before" or effect.answered):
-                yield _point(effect, edge, action, role, question.roles[role])
+        yield from _in_rotation(question, [*where.values()], loss)
+
+
+def _in_rotation(question: Question, kinds: Sequence[Sequence[Place]], loss: Loss) -> Iterator[SweepPoint]:
+    """One of each kind's places at each edge."""
+    for turn, (places, edge) in enumerate(product(kinds, ("before", "after"))):
+        yield from _lost(question, places[turn % len(places)], loss, edge)
+
+
+def _lost(question: Question, place: Place, loss: Loss, edge: str) -> Iterator[SweepPoint]:
+    role, effect = place
+    action = loss(effect, edge)
+    if action is not None and (edge == "before" or effect.answered):
+        yield _point(effect, edge, action, role, question.roles[role])
 
 
 def _losses_of_several(
@@ -189,41 +206,31 @@ def _losses_of_several(
 ) -> Iterator[SweepPoint]:
     """What one batch does once, and another several times, is lost by the first of the family's ways where it comes
     first of these, too: others follow it, and who asks what has become of it may look at the last one only."""
-    alone, first = set[Signature](), dict[Signature, list[tuple[str, Effect]]]()
+    alone, first = set[Signature](), dict[Signature, list[Place]]()
     for role, of_role in found.items():
         firsts, lasts = _first_and_last(of_role)
         alone |= firsts.keys() - lasts.keys()
         for signature in lasts:
             first.setdefault(signature, []).append((role, firsts[signature]))
-    places = [places for signature, places in first.items() if signature in alone]
+    kinds = [places for signature, places in first.items() if signature in alone]
     for loss in family.losses(question)[:1]:
-        for turn, (of_kind, edge) in enumerate(product(places, ("before", "after"))):
-            role, effect = of_kind[turn % len(of_kind)]
-            action = loss(effect, edge)
-            if action is not None and (edge == "before" or effect.answered):
-                yield _point(effect, edge, action, role, question.roles[role])
+        yield from _in_rotation(question, kinds, loss)
 
 
 def _later_losses(question: Question, family: Family) -> Iterator[SweepPoint]:
     """Of a kind of which clients send more or fewer from run to run, besides the first also the last, in a batch of
     which all runs had as many, the most of those: who asks what has become of some may not ask of the rest."""
-    latest: dict[Hashable, tuple[str, Effect]] = {}
+    latest: dict[Hashable, Place] = {}
     for role, batch in question.roles.items() if question.profile != "full" else ():
         runs = first_runs_and_replay(question, family, batch)
-        counts = [Counter(map(_kind, run)) for run in runs]
-        for where, last in {_kind(one): one for one in runs[0] if not one.steady}.items():
+        counts = [Counter(one.selectors for one in run) for run in runs]
+        for where, last in {one.selectors: one for one in runs[0] if not one.steady}.items():
             as_many = len({count[where] for count in counts}) == 1
             if as_many and last.nth > (latest[where][1].nth if where in latest else 1):
                 latest[where] = role, last
-    for (role, effect), loss, edge in product(latest.values(), family.losses(question), ("before", "after")):
-        action = loss(effect, edge)
-        if action is not None and (edge == "before" or effect.answered):
-            yield replace(_point(effect, edge, action, role, question.roles[role]), seen_once=True)
-
-
-def _kind(effect: Effect) -> Hashable:
-    """What addresses it, but for its number."""
-    return tuple(effect.where.items())
+    for place, loss, edge in product(latest.values(), family.losses(question), ("before", "after")):
+        for point in _lost(question, place, loss, edge):
+            yield replace(point, seen_once=True)
 
 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:

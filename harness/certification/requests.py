@@ -8,7 +8,7 @@ from functools import partial
 
 from ...faults import Action, Value
 from ...faults.protocols import OWN, PROTOCOLS, protocol_of
-from .effects import Effect, Family, Loss, numbers, steady, thread_of, worker_dies
+from .effects import Effect, Family, Loss, Place, numbers, steady, thread_of, worker_dies
 from .names import pattern_of
 from .points import DROP, Question
 from .shapes import shapes_of_kinds
@@ -74,7 +74,7 @@ REQUESTS = Family(PHASE, _read, lambda question: LOSSES, "asked no service for a
 LOOKUPS = Family("lookup", _read, lambda question: (), "looked nothing up at a service of the user's own")
 
 
-def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:
+def first_of_each_kind(question: Question) -> list[list[Place]]:
     """The first request of each kind to each service that every run of a batch has, with the role of its batch: a list
     for each kind, in the order in which the kinds come. A service of the user's own is asked for all by a few methods:
     there each path is a kind."""
@@ -82,7 +82,7 @@ def first_of_each_kind(question: Question) -> list[list[tuple[str, Effect]]]:
     for role, batch in question.roles.items():
         for one in steady(question, REQUESTS, batch):
             own = protocol_of(str(one.where["service"])) is OWN
-            found.setdefault(one.signature if own else tuple(one.where.items()), {}).setdefault(role, one)
+            found.setdefault(one.signature if own else one.selectors, {}).setdefault(role, one)
     return [list(of_roles.items()) for of_roles in found.values()]
 
 

@@ -28,7 +28,7 @@ from .trace import Line, Step
 PLANS = "plans"
 
 KINDS = ("all", "phases", "lines", "effects", PLANS)
-SHOWN_BY_REPLAYS = (*EFFECT_PHASES, LOOKUPS.phase)
+OF_EFFECTS = (*EFFECT_PHASES, LOOKUPS.phase)
 """Phases whose points are those of --points effects."""
 
 NO_STEPS = ("lines", "effects")
@@ -129,8 +129,7 @@ def needs_replay(wanted: str) -> bool:
     (True, False, True)
     """
     names = _names(wanted)
-    places: list[Step | Line] = [Step(phase, edge) for phase in SHOWN_BY_REPLAYS for edge in ("before", "after")]
-    return any(_selected(one, names) for one in (*places, Line("", 1))) or any(map(_names_a_line, names))
+    return _selects(names, OF_EFFECTS) or _selected(Line("", 1), names) or any(map(_names_a_line, names))
 
 
 def names_plans(wanted: str) -> bool:
@@ -161,7 +160,7 @@ def _name(place: Step | Line) -> str:
 def _selected(place: Step | Line, names: Iterable[str]) -> bool:
     if place == IN_THE_REPLAY:
         return True
-    kinds = {"all", "lines" if isinstance(place, Line) else "effects" if place.phase in SHOWN_BY_REPLAYS else "phases"}
+    kinds = {"all", "lines" if isinstance(place, Line) else "effects" if place.phase in OF_EFFECTS else "phases"}
     if isinstance(place, Step) and place.phase.startswith(KNOWN):
         kinds = {PLANS}
     if place == LONG_RUN.at:
@@ -172,9 +171,12 @@ def _selected(place: Step | Line, names: Iterable[str]) -> bool:
 
 def _shows(point: SweepPoint, names: Iterable[str]) -> bool:
     """Whether it is the run of a large batch, and some of the effects are named that it may show."""
-    return point == LARGE_RUN and any(
-        _selected(Step(phase, edge), names) for phase in EFFECT_PHASES for edge in ("before", "after")
-    )
+    return point == LARGE_RUN and _selects(names, EFFECT_PHASES)
+
+
+def _selects(names: Iterable[str], phases: Iterable[str]) -> bool:
+    """Whether a step of these phases is among what is named."""
+    return any(_selected(Step(phase, edge), names) for phase in phases for edge in ("before", "after"))
 
 
 def is_effect(point: SweepPoint) -> bool:

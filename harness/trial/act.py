@@ -291,7 +291,8 @@ class _Starter:
         self.stop_file.touch()
 
     def _variables(self) -> dict[str, str]:
-        """What is probed in Python: in a trace all lines of the sink's directory, else those of the plan; and calls."""
+        """What is probed in Python: in a trace, and where every line is asked for, all lines of the sink's directory,
+        else those of the plan; and calls."""
         spec, variables = self.spec, dict[str, str]()
         if spec.resolved.lines or spec.every_line:
             variables["ONCEPROOF_LINES"] = str(self.sink)

@@ -145,8 +145,9 @@ def test_a_sink_that_does_not_sync_loses_a_recorded_batch_with_the_power(session
 
 
 @pytest.mark.long
-def test_a_sink_that_syncs_files_and_directories_loses_nothing(session: Session) -> None:
-    result = run(session, "file_rename", LOSS_OF_POWER)
+@pytest.mark.parametrize("sink", ["file_rename", "kafka_transactional"])
+def test_a_sink_that_syncs_files_and_directories_loses_nothing(session: Session, sink: str) -> None:
+    result = run(session, sink, LOSS_OF_POWER)
     assert result.verdict.outcome.value == "pass", result.verdict.reason
 
 

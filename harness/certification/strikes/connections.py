@@ -4,7 +4,7 @@ it, what was queued, watched or locked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from ....faults import Action, Fault, Plan, format_action
 from ....faults.protocols import protocol_of
@@ -49,21 +49,15 @@ def _reset(service: str) -> Action:
 
 
 def opening(trace: Sequence[Event], batch: int) -> list[tuple[Line, str]]:
-    """The lines at whose first execution in the batch their process has a connection to a service, and opens another
-    one before its next line."""
-    opened: dict[object, set[Connection]] = {}
+    """The lines of the batch at which their process has a connection to a service, and opens another one before its
+    next line."""
     at: dict[object, Line] = {}
     found: dict[tuple[Line, str], None] = {}
-    for event in trace:
+    for event, mine in _with_what_is_open(trace):
         process = event.get("process")
-        mine = opened.setdefault(process, set())
-        if event["event"] == "connection.opened" and protocol_of(event["service"]).sessions:
-            if process in at and any(service == event["service"] for service, _ in mine):
-                found[at[process], event["service"]] = None
-            mine.add((event["service"], event["connection"]))
-        elif event["event"] == "connection.closed":
-            mine.discard((event["service"], event["connection"]))
-        elif event["event"] == "point" and event["phase"] == "line":
+        if event["event"] == "connection.opened" and process in at and event["service"] in _services(mine):
+            found[at[process], event["service"]] = None
+        elif _is_line(event):
             at.pop(process, None)
             if event.get("batch") == batch:
                 at[process] = line_of(event)
@@ -73,25 +67,41 @@ def opening(trace: Sequence[Event], batch: int) -> list[tuple[Line, str]]:
 def connected(trace: Sequence[Event], batch: int) -> list[tuple[Line, str]]:
     """The lines at whose first execution in the batch their process has a connection to a service, which is still open
     at the process's next line: of those to which it matters by which one a request comes."""
-    opened: dict[object, set[Connection]] = {}
     met: set[Line] = set()
     waiting: dict[object, tuple[Line, frozenset[Connection]]] = {}
     found: list[tuple[Line, str]] = []
-    for event in trace:
+    for event, mine in _with_what_is_open(trace):
+        if not _is_line(event):
+            continue
         process = event.get("process")
-        mine = opened.setdefault(process, set())
+        if process in waiting:
+            line, had = waiting.pop(process)
+            found += [(line, service) for service in sorted(_services(had & mine))]
+        if event.get("batch") == batch and (this := line_of(event)) not in met:
+            met.add(this)
+            waiting[process] = this, frozenset(mine)
+    return found
+
+
+def _services(connections: Set[Connection]) -> set[str]:
+    return {service for service, _ in connections}
+
+
+def _is_line(event: Event) -> bool:
+    return bool(event["event"] == "point" and event["phase"] == "line")
+
+
+def _with_what_is_open(trace: Sequence[Event]) -> Iterator[tuple[Event, Set[Connection]]]:
+    """Each event, with the connections that its process has before it, of services to which it matters by which one a
+    request comes."""
+    opened: dict[object, set[Connection]] = {}
+    for event in trace:
+        mine = opened.setdefault(event.get("process"), set())
+        yield event, mine
         if event["event"] == "connection.opened" and protocol_of(event["service"]).sessions:
             mine.add((event["service"], event["connection"]))
         elif event["event"] == "connection.closed":
             mine.discard((event["service"], event["connection"]))
-        elif event["event"] == "point" and event["phase"] == "line":
-            if process in waiting:
-                line, had = waiting.pop(process)
-                found += [(line, service) for service in sorted({service for service, _ in had & mine})]
-            if event.get("batch") == batch and (this := line_of(event)) not in met:
-                met.add(this)
-                waiting[process] = this, frozenset(mine)
-    return found
 
 
 STRIKE = Strike(68, (ended_connections, ended_and_replaced))

@@ -3,13 +3,13 @@ while and asks again has asked twice, and what is kept for a while only is gone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ....faults.protocols import protocol_of
-from ..effects import Effect, first_of_each
+from ..effects import Effect, Place, first_of_each
 from ..files import FILES
 from ..kinds import effects_of
 from ..points import CRASH, KILL, Question, SweepPoint, crash_in, evenly, selector
@@ -51,9 +51,10 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
     own was, if the client goes on without it. So a commit that was asked for twice may be that of the next transaction
     (KIP-890), and an old write may come after a new one. Behind such a commit the driver dies, too, before its own one.
     """
+    asked = _asked(question)
     for turn, (places, edge) in enumerate(product(_answered(question), ("before", "after"))):
         followed = [place for place in places if in_the_next_batch(question, place[1], question.roles[place[0]])]
-        possible = (followed if edge == "before" else _of_several(question, places)) or places
+        possible = (followed if edge == "before" else _of_several(asked, places)) or places
         role, effect = possible[turn % len(possible)]
         batch = question.roles[role]
         overtaking = in_the_next_batch(question, effect, batch) if edge == "before" else None
@@ -67,12 +68,15 @@ def slow_requests(question: Question) -> Iterator[SweepPoint]:
             yield _point(effect, edge, role, batch, delay, ", until the next batch, whose driver dies", died)
 
 
-def _of_several(question: Question, places: Sequence[tuple[str, Effect]]) -> list[tuple[str, Effect]]:
+def _asked(question: Question) -> dict[str, Sequence[Effect]]:
+    """All requests of the batch of each role."""
+    return {role: REQUESTS.of_batch(question.trace, batch) for role, batch in question.roles.items()}
+
+
+def _of_several(asked: Mapping[str, Sequence[Effect]], places: Sequence[Place]) -> list[Place]:
     """Those where more of its kind follow: behind a last one the service may refuse what is asked again."""
     return [
-        (role, effect)
-        for role, effect in places
-        if sum(one.signature == effect.signature for one in REQUESTS.of_batch(question.trace, question.roles[role])) > 1
+        (role, effect) for role, effect in places if sum(one.signature == effect.signature for one in asked[role]) > 1
     ]
 
 
@@ -83,7 +87,7 @@ def requests_begun_anew(question: Question) -> Iterator[SweepPoint]:
     So one that was given up comes in the middle of what its client does instead: rows behind the removal of the first
     attempt's, or in the transaction after the one that was aborted (KIP-890).
     """
-    asked = {role: REQUESTS.of_batch(question.trace, batch) for role, batch in question.roles.items()}
+    asked = _asked(question)
     for turn, places in enumerate(_answered(question)):
         often = [sum(one.where == effect.where for one in asked[role]) for role, effect in places]
         fewest = [place for place, times in zip(places, often, strict=True) if times == min(often)]
@@ -93,7 +97,7 @@ def requests_begun_anew(question: Question) -> Iterator[SweepPoint]:
         yield _point(effect, "before", role, batch, _until(effect, anew), ", until it is begun anew")
 
 
-def _answered(question: Question) -> list[list[tuple[str, Effect]]]:
+def _answered(question: Question) -> list[list[Place]]:
     return [places for places in first_of_each_kind(question) if places[0][1].answered]
 
 

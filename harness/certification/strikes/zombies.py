@@ -112,9 +112,14 @@ def _alike(change: Line | Effect) -> object:
 
 
 def _until_midway(change: Line | Effect, other: Line | Effect, batch: int, detail: str) -> SweepPoint:
-    until, ended = point_of(other, batch + 1), Point("sink.write", "after", {"batch": batch})
-    kept = Fault(until, (Action("delay", None, {"longest": MIDWAY}, until=ended),))
-    return paused_before(change, MIDDLE, batch, until, detail, kept)
+    until = point_of(other, batch + 1)
+    return paused_before(change, MIDDLE, batch, until, detail, _kept(until, batch, MIDWAY))
+
+
+def _kept(at: Point, batch: int, longest: float) -> Fault:
+    """The other driver waits there for this one to end the batch."""
+    ended = Point("sink.write", "after", {"batch": batch})
+    return Fault(at, (Action("delay", None, {"longest": longest}, until=ended),))
 
 
 def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -138,9 +143,7 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
 def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
     """Before a line, until the other driver is where it waits for this one to end the batch: what it reports there from
     now on is counted, while a fault counts the reports of this one, too."""
-    ended = Point("sink.write", "after", {"batch": batch})
-    kept = Fault(other, (Action("delay", None, {"longest": BESIDE}, until=ended),))
-    return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, kept)
+    return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, _kept(other, batch, BESIDE))
 
 
 def _named_alike(question: Question, batch: int) -> list[Effect]:
