@@ -3,9 +3,10 @@
 The model is POSIX's, for what Python processes of the job change below the watched directories:
 
 - What was written to a file is there after fsync of the file; until then it has what it had at its last one. A new
-  file is there after fsync of the file itself.
+  file is there after fsync of the file itself. What is written to one that was opened with O_SYNC or O_DSYNC is there.
 - A rename, a link or a removal is there after fsync of its directory, of a rename the new one. A new directory is there
   at once: an empty one is no data.
+- sync(2) and syncfs(2) are all of these.
 - It may be there before: file systems that journal names, and content when they like, leave a file of the new name
   that is empty (ext4 and XFS, "zero-length files").
 
@@ -46,6 +47,7 @@ class Disk:
     directory: Path
     kept: Path
     _synced: dict[Inode, bytes | None] = field(default_factory=dict)
+    _synchronous: set[Inode] = field(default_factory=set)
     _pending: list[_Pending] = field(default_factory=list)
     _replaced: dict[str, Path] = field(default_factory=dict)
     _number: int = 0
@@ -98,14 +100,15 @@ class Disk:
             os.link(path, kept, follow_symlinks=False)
             self._replaced[thread] = kept
         elif op in ("create", "open", "truncate") and path.is_file():
+            self._end_synchronous(path)
             self._synced.setdefault(path.stat().st_ino, path.read_bytes())
 
     def _after(self, op: str, path: Path, point: Report) -> None:
         kept = self._replaced.pop(str(point.get("thread")), None)
         if op == "sync":
-            self._sync(path)
-        elif op == "create":
-            self._synced.setdefault(path.stat().st_ino, None)
+            self._sync_all() if point.get("everywhere") else self._sync(path)
+        elif op in ("create", "open"):
+            self._open(path.stat().st_ino, synchronous=bool(point.get("synchronous")))
         elif op == "rename":
             source = self.directory / str(point["source"])
             self._add(path, f"rename of {source.name} to {path.name}", lambda: _move_back(path, source, kept))
@@ -117,6 +120,22 @@ class Disk:
     def _add(self, path: Path, text: str, undo: Callable[[], None]) -> None:
         self._pending.append(_Pending(path.parent, text, undo))
 
+    def _open(self, inode: Inode, *, synchronous: bool) -> None:
+        self._synced.setdefault(inode, None)
+        if synchronous:
+            self._synchronous.add(inode)
+
+    def _end_synchronous(self, path: Path) -> None:
+        """It is opened anew, perhaps in another way: what was written until now is there."""
+        inode = path.stat().st_ino
+        if inode in self._synchronous:
+            self._synchronous.discard(inode)
+            self._synced[inode] = path.read_bytes()
+
+    def _sync_all(self) -> None:
+        self._pending.clear()
+        self._synced |= {inode: content for inode, content in self._contents().items() if inode in self._synced}
+
     def _sync(self, path: Path) -> None:
         if path.is_dir():
             synced = path.resolve()
@@ -126,7 +145,7 @@ class Disk:
 
     def _reset(self, inode: Inode, path: Path, name_kept: bool) -> str:
         """Give a file the content that it had when it was synced; returns what it lost."""
-        if inode not in self._synced:
+        if inode not in self._synced or inode in self._synchronous:
             return ""
         synced = self._synced[inode]
         if synced is None and not name_kept:

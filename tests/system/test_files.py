@@ -151,6 +151,36 @@ def test_a_sink_that_syncs_files_and_directories_loses_nothing(session: Session,
     assert result.verdict.outcome.value == "pass", result.verdict.reason
 
 
+RENAMED = "    os.replace(draft, final)\n"
+OF_THE_DIRECTORY = "    directory = os.open(final.parent, os.O_RDONLY)\n    {}(directory)\n    os.close(directory)\n"
+SYNCFS = "__import__('ctypes').CDLL(None).syncfs"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("flag", "after", "outcome"),
+    [
+        ("0", "    os.sync()\n", "pass"),
+        ("0", OF_THE_DIRECTORY.format(SYNCFS), "pass"),
+        ("os.O_DSYNC", OF_THE_DIRECTORY.format("os.fsync"), "pass"),
+        ("0", OF_THE_DIRECTORY.format("os.fsync"), "fail"),
+    ],
+    ids=["sync", "syncfs", "O_DSYNC", "only the directory"],
+)
+def test_files_are_synced_in_other_ways_too(
+    session: Session, tmp_path: Path, flag: str, after: str, outcome: str
+) -> None:
+    code = find_sink("renamed_unsynced").read_text()
+    written = '    draft.write_text("".join(rows), encoding="utf-8")\n'
+    assert written in code
+    assert RENAMED in code
+    write = f"    with open(draft, 'w', opener=lambda path, flags: os.open(path, flags | {flag})) as file:\n"
+    code = code.replace(written, f"{write}        file.write(''.join(rows))\n").replace(RENAMED, RENAMED + after)
+    (tmp_path / "mine.py").write_text(code)
+    result = run(session, str(tmp_path / "mine.py"), LOSS_OF_POWER)
+    assert result.verdict.outcome.value == outcome, result.verdict.reason
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("syncs", "outcome"), [(True, "pass"), (False, "fail")], ids=["synced", "not synced"])
 def test_the_decision_of_a_two_phase_commit_has_to_outlive_the_power(

@@ -21,15 +21,17 @@ class Job:
         self.role = role
 
     @contextmanager
-    def reported(self, op: str, name: str, source: str = "") -> Iterator[Path]:
+    def reported(self, op: str, name: str, source: str = "", **traits: bool) -> Iterator[Path]:
         named = {"source": f"target/{source}"} if source else {}
         point = {"phase": "file", "role": self.role, "thread": "files 1", "op": op, "path": f"target/{name}", **named}
+        point |= traits
         self.disk.note({**point, "edge": "before"})
         yield self.target / name
         self.disk.note({**point, "edge": "after"})
 
-    def write(self, name: str, text: str) -> None:
-        with self.reported("open" if (self.target / name).exists() else "create", name) as path:
+    def write(self, name: str, text: str, **traits: bool) -> None:
+        op = "open" if (self.target / name).exists() else "create"
+        with self.reported(op, name, **traits) as path:
             file = path.open("a")
         with file:
             file.write(text)
@@ -173,6 +175,25 @@ def test_a_rename_that_is_synced_of_a_file_that_is_not_leaves_no_file(job: Job) 
     job.sync("")
     job.disk.lose_power()
     assert job.files == {}
+
+
+def test_a_sync_of_everything_is_one_of_files_and_directories(job: Job) -> None:
+    job.write("draft", "1")
+    job.rename("draft", "final")
+    with job.reported("sync", "", everywhere=True):
+        pass
+    job.write("final", "2")
+    job.write("later", "3")
+    job.disk.lose_power()
+    assert job.files == {"final": "1"}
+
+
+def test_a_file_that_is_opened_synchronous_has_what_was_written_until_it_is_opened_otherwise(job: Job) -> None:
+    job.write("a", "1", synchronous=True)
+    job.write("b", "1", synchronous=True)
+    job.write("b", "2")
+    job.disk.lose_power()
+    assert job.files == {"a": "1", "b": "1"}
 
 
 def test_links_and_removals_are_undone_in_turn(job: Job) -> None:

@@ -8,12 +8,13 @@ from .filter import FLAGS, WRITING
 
 TYPE_CHECKING = False  # the program starts quicker without the module typing
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .kernel import Call
 
     Perform = Callable[[], int | None]
 
+SYNCING = os.O_SYNC | os.O_DSYNC
 AT_SYMLINK_FOLLOW = 0x400
 AT_REMOVEDIR = 0x200
 
@@ -51,11 +52,14 @@ class Opening:
 class Change:
     """What a call does to a file: the operation, the file's path, for a rename or link also where it comes from.
 
-    ``perform`` does it in the caller's place; None: only the caller can.
+    ``perform`` does it in the caller's place; None: only the caller can. ``traits`` of the report: ``everywhere``, a
+    sync of all files; ``synchronous``, a file that is opened so that each write is synced.
     """
 
-    def __init__(self, op: str, path: str, perform: Perform | None, source: str = "") -> None:
-        self.op, self.path, self.perform, self.source = op, path, perform, source
+    def __init__(
+        self, op: str, path: str, perform: Perform | None, source: str = "", traits: Sequence[str] = ()
+    ) -> None:
+        self.op, self.path, self.perform, self.source, self.traits = op, path, perform, source, traits
 
 
 def change_of(call: Call) -> Change | None:
@@ -100,6 +104,8 @@ def change_of(call: Call) -> Change | None:
         return _change("truncate", cut, lambda: os.truncate(cut.reach, call.arguments[1]))
     if name in ("ftruncate", "fsync", "fdatasync"):
         return _of_descriptor(call)
+    if name in ("sync", "syncfs"):
+        return Change("sync", "", os.sync, traits=["everywhere"])
     return None
 
 
@@ -125,7 +131,8 @@ def _opened(call: Call) -> Change | None:
     if flags & getattr(os, "O_TMPFILE", 0) == getattr(os, "O_TMPFILE", -1) or os.path.isdir(at.reach):
         return None  # it has no name
     op = "open" if exists and not flags & os.O_TRUNC else "create"
-    return Change(op, at.path, None if at.own else Opening(at.reach, flags, mode & ~call.umask))
+    perform = None if at.own else Opening(at.reach, flags, mode & ~call.umask)
+    return Change(op, at.path, perform, traits=["synchronous"] if flags & SYNCING else [])
 
 
 def _flags_and_mode(call: Call) -> tuple[int, int]:

@@ -64,6 +64,8 @@ class Files:
 
     def _named(self, change: Change) -> dict[str, str] | None:
         """``path`` and ``source`` as they are reported; None if neither is watched."""
+        if "everywhere" in change.traits:
+            return {"path": self._names.first}
         path, source = self._names.of(change.path), self._names.of(change.source) if change.source else None
         if path is None and source is None:
             return None
@@ -120,4 +122,4 @@ class Files:
         of_jvm, of_python = self._roles
         role = of_jvm if os.path.basename(command[0] if command else "") == "java" else of_python
         place = {"role": role, "pid": process, "thread": f"files {call.thread}"}
-        return {"phase": "file", **place, "op": change.op, **names}
+        return {"phase": "file", **place, "op": change.op, **names, **dict.fromkeys(change.traits, True)}

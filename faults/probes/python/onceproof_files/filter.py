@@ -18,12 +18,13 @@ MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = {
     "x86_64": {
         "open": 2, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83,
-        "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88, "openat": 257, "mkdirat": 258,
-        "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "renameat2": 316, "openat2": 437,
+        "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88, "sync": 162, "openat": 257, "mkdirat": 258,
+        "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "syncfs": 306, "renameat2": 316,
+        "openat2": 437,
     },
     "aarch64": {
         "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "truncate": 45, "ftruncate": 46,
-        "openat": 56, "fsync": 82, "fdatasync": 83, "renameat2": 276, "openat2": 437,
+        "openat": 56, "sync": 81, "fsync": 82, "fdatasync": 83, "syncfs": 267, "renameat2": 276, "openat2": 437,
     },
 }  # fmt: skip
 """System calls that change a file, or open it (asm/unistd.h)."""

@@ -19,6 +19,11 @@ class Names:
         }
         self._left_out = tuple(left_out)
 
+    @property
+    def first(self) -> str:
+        """What stands for all of them."""
+        return next(iter(self._roots.values()))
+
     def of(self, path: str) -> str | None:
         """None for a file that is not watched."""
         found = self._below(os.path.normpath(path)) if path else None
