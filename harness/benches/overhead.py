@@ -14,13 +14,14 @@ from ...assertions import Workload
 from ..errors import UsageError
 from ..request import Request
 from ..session import Session
+from ..sinks import find_sink
 from ..trial.spec import TrialResult
 from .progress import measured_batches
 from .trials import passed
 
-BATCHES = 6
-NEVER = 10 * BATCHES
-"""The number of a batch that does not come."""
+BATCHES = 12
+NEVER = f"[batch={10 * BATCHES}]"
+"""Selects a batch that does not come."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,30 @@ class Case:
     name: str
     sink: str
     armed: Sequence[str]
+    never: str = NEVER
+    """The selectors that nothing meets."""
 
     @property
     def plan(self) -> str:
-        return "; ".join(f"{point}[batch={NEVER}] -> kill(driver)" for point in self.armed)
+        return "; ".join(f"{point}{self.never} -> kill(driver)" for point in self.armed)
+
+
+def line_with(sink: str, text: str) -> str:
+    """The first line of a sink's file that has ``text``, as a point."""
+    file = find_sink(sink)
+    lines = file.read_text().splitlines()
+    return f"line[{file.name}:{next(number for number, line in enumerate(lines, 1) if text in line)}]"
 
 
 CASES = (
     Case("steps", "kafka_append", ("batch.offsets:before", "task.run:before", "task.run:after", "task.commit:before")),
+    Case(
+        "steps of brokers",
+        "kafka_transactional",
+        ("log.append:before", "txn.marker:before"),
+        never="[kafka_partition=999]",
+    ),
+    Case("a line for each row", "kafka_transactional", (line_with("kafka_transactional", "producer.send("),)),
     Case("requests to Postgres", "postgres_ledger", ("request:before",)),
     Case("requests to Redis", "redis_ledger", ("request:before",)),
     Case("requests to Kafka", "kafka_transactional", ("request:before",)),
@@ -100,9 +117,11 @@ def _pair(session: Session, request: Request, case: Case, *, armed_first: bool) 
 
 
 def _throughput(session: Session, request: Request, run: Callable[[Session, Request], TrialResult]) -> float:
-    """Rows a second over all batches but the first, in which classes are loaded."""
-    later = [batch for batch in measured_batches(session, request, run) if batch.number > 0]
-    return sum(batch.rows for batch in later) / sum(batch.seconds for batch in later)
+    """Rows a second, the median of all batches but the first, in which classes are loaded: one batch in which the
+    machine did something else moves a sum, and not the median."""
+    return statistics.median(
+        batch.rows / batch.seconds for batch in measured_batches(session, request, run) if batch.number > 0
+    )
 
 
 def _unreached(session: Session, request: Request) -> TrialResult:

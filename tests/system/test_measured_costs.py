@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from onceproof.harness.benches.overhead import CASES, Case
 from onceproof.harness.cli import execute
 from onceproof.harness.errors import HELD
 
@@ -38,3 +39,12 @@ def test_a_checkpoint_is_measured_for_each_interval(capsys: pytest.CaptureFixtur
     interval, rows, plan, offsets, state, _, commit, batch = figures(capsys.readouterr().out, "hdfs")
     assert (interval, rows) == (0.5, 100)
     assert 0 < plan + offsets + state + commit < batch
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_plan_that_strikes_nowhere_is_armed_in_one_trial_of_a_pair(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["bench", "overhead", "--case", case.name, "--pairs", "1", "--rows", "200"]) == HELD
+    assert re.search(rf"^\| {case.name} \| `{case.sink}` \| 1 \| [+-]\d+\.\d% ", capsys.readouterr().out, re.MULTILINE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from onceproof.assertions import planned
+from onceproof.harness.benches import overhead
 from onceproof.harness.benches.guarantees import Measured as Sink
 from onceproof.harness.benches.overhead import CASES, Pair
 from onceproof.harness.benches.overhead import Measured as Overhead
@@ -139,4 +140,7 @@ def test_the_cost_of_being_armed_is_the_median_of_pairs_with_the_interval_that_i
 
 
 def test_what_is_armed_strikes_at_a_batch_that_never_comes() -> None:
-    assert all("[batch=60] -> kill(driver)" in case.plan for case in CASES)
+    nowhere = {case.name: case.never for case in CASES}
+    assert nowhere.pop("steps of brokers") == "[kafka_partition=999]"
+    assert set(nowhere.values()) == {f"[batch={10 * overhead.BATCHES}]"}
+    assert all(f"{case.never} -> kill(driver)" in case.plan for case in CASES)
