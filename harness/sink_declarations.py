@@ -4,7 +4,7 @@ write it."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -33,7 +33,8 @@ def guarantee(path: Path, value: object) -> Guarantee:
     return Guarantee(value)
 
 
-def services(path: Path, value: object) -> tuple[str, ...]:
+def services(path: Path, value: object, written: Collection[str] | None) -> tuple[str, ...]:
+    """``written``: those that the file's text names; None where it computes them."""
     known = list(targets())
     if isinstance(value, str) or not isinstance(value, Sequence):
         meant = value if value in known else known[0]
@@ -42,6 +43,11 @@ def services(path: Path, value: object) -> tuple[str, ...]:
         if service not in known:
             raise SinkError(
                 f"sink {path.name}: service {service!r} in SERVICES is not known: it is one of {', '.join(known)}"
+            )
+        if written is not None and service not in written:
+            raise SinkError(
+                f"sink {path.name}: service {service!r} is not in the text of SERVICES: write SERVICES = "
+                f'("{service}",) at the left margin'
             )
     return tuple(value)
 
@@ -127,11 +133,20 @@ def conf(path: Path, value: object) -> Mapping[str, str]:
 
 
 def functions(
-    path: Path, names: Sequence[str], misfits: Sequence[tuple[str, str]], services: Sequence[str]
+    path: Path,
+    names: Sequence[str],
+    misfits: Sequence[tuple[str, str]],
+    deferred: Sequence[str],
+    services: Sequence[str],
 ) -> frozenset[str]:
     found = frozenset(names)
     for head, form in misfits:
         raise SinkError(f"sink {path.name}: {head} is called with other arguments: write {form}")
+    for name in deferred:
+        raise SinkError(
+            f"sink {path.name}: {name} is a coroutine or a generator, so a call of it does nothing: write a function "
+            "that has done its work when it returns (asyncio.run)"
+        )
     if not found & {"write_batch", "attach"}:
         raise SinkError(
             f"sink {path.name} has neither write_batch(df, batch_id, target) nor attach(stream, target): define one"

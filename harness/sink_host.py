@@ -101,6 +101,7 @@ def describe(module: types.ModuleType) -> dict[str, Any]:
         "conf": _plain_mapping(getattr(module, "CONF", {})),
         "functions": list(functions),
         "misfits": list(filter(None, (misfit(*named) for named in functions.items()))),
+        "deferred": [name for name, function in functions.items() if deferred(name, function)],
     }
 
 
@@ -115,6 +116,15 @@ def misfit(name: str, function: Any) -> tuple[str, str] | None:
     except TypeError:
         return f"{name}{signature}", f"{name}({', '.join(ARGUMENTS[name])})"
     return None
+
+
+def deferred(name: str, function: Any) -> bool:
+    """Whether a call gives an object that has done nothing yet, such as a coroutine. A reader may yield its rows."""
+    return (
+        inspect.iscoroutinefunction(function)
+        or inspect.isasyncgenfunction(function)
+        or (inspect.isgeneratorfunction(function) and name != "read")
+    )
 
 
 def _plain_mapping(value: Any) -> Any:
@@ -138,13 +148,15 @@ def answer(module: types.ModuleType, request: Mapping[str, Any]) -> Any:
 
 def failure(path: str, error: BaseException) -> dict[str, Any]:
     """The error in one line, with the line of the sink's own file that it passed through last, and, where a module is
-    missing, the interpreter that has to have it."""
+    missing, the interpreter that has to have it. A relative import is said to be one: the file is no module of a
+    package."""
     text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
     if isinstance(error, SystemExit):
         text = f"it exits the process ({text})"
     lacking = sys.executable if isinstance(error, ModuleNotFoundError) else None
-    return {"error": text, "line": lines[-1] if lines else None, "lacking": lacking}
+    relative = isinstance(error, ImportError) and "relative import" in str(error)
+    return {"error": text, "line": lines[-1] if lines else None, "lacking": lacking, "relative": relative}
 
 
 def main() -> None:

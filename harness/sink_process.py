@@ -39,14 +39,14 @@ class SinkProcess:
         """Load the file and check that it is a whole sink. Raises SinkError."""
         facts = shape(self._path)
         found = self._ask("describe", None, "while it was imported")
-        services = declared.services(self._path, found["services"])
+        services = declared.services(self._path, found["services"], facts.services)
         upsert = found["key"] == declared.TARGET_KEY
         key = None if upsert else declared.columns(self._path, "KEY", found["key"])
         return Sink(
             path=self._path,
             guarantee=declared.guarantee(self._path, found["guarantee"]),
             services=services,
-            functions=declared.functions(self._path, found["functions"], found["misfits"], services),
+            functions=declared.functions(self._path, found["functions"], found["misfits"], found["deferred"], services),
             shape=facts,
             key=key,
             order=declared.order(self._path, found["order"], key, upsert),
@@ -132,7 +132,9 @@ class SinkProcess:
         reply = json.loads(line)
         if "error" in reply:
             place = f", line {reply['line']}" if reply.get("line") else ""
-            mend = f": install it for {reply['lacking']}" if reply.get("lacking") else ""
+            mend = f": install it for {reply['lacking']}, or set PYTHONPATH" if reply.get("lacking") else ""
+            if reply.get("relative"):
+                mend = ": its directory is on the path, import what lies there by its plain name"
             if target and reply.get("line"):
                 mend = mend or declared.not_asked_for(self._path, target, reply["line"])
             raise SinkError(f"sink {self._path.name}{place} failed {when}: {reply['error']}{mend}")

@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 TAIL_LINES = 12
 
+SPARKS = ("SPARK_", "PYSPARK_")
+"""Prefixes of variables by which Spark takes its settings from its environment; a job has those of its own."""
+
 
 def inherited(drop: Sequence[str] = ()) -> dict[str, str]:
     """The caller's environment for a child; ``drop`` are prefixes of names that are left out."""

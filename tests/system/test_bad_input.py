@@ -139,6 +139,22 @@ BAD_SINKS = {
     "os._exit at import": ({"GUARANTEE": "os._exit(0)"}, "ended its process while it was imported (exit code 0)"),
     "hangs at import": ({"GUARANTEE": "time.sleep(600)"}, "hangs while it was imported"),
     "a missing module": ({"GUARANTEE": "import no_such_module"}, "No module named 'no_such_module'"),
+    "a module of a package": (
+        {"GUARANTEE": "from .tables import EVENTS"},
+        "its directory is on the path, import what lies there by its plain name",
+    ),
+    "a coroutine": (
+        {"write_batch": "async def write_batch(df, batch_id, target):\n    pass"},
+        "write_batch is a coroutine or a generator",
+    ),
+    "a generator": (
+        {"write_batch": "def write_batch(df, batch_id, target):\n    yield df"},
+        "write_batch is a coroutine or a generator",
+    ),
+    "a service that its text does not name": (
+        {"SERVICES": "globals().update(SERVICES=('postgres',))"},
+        "service 'postgres' is not in the text of SERVICES",
+    ),
 }
 
 

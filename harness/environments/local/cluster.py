@@ -12,7 +12,7 @@ from ...runtime.waiting import NotYet
 from ...spark import QUICK_START, SparkInstall
 from ..base import Failure, Unavailable
 from ..driver_start import EXECUTORS
-from ..host import Host, inherited, wait_available
+from ..host import SPARKS, Host, inherited, wait_available
 from ..spark_master import alive_workers
 
 START_SECONDS = 60.0
@@ -77,7 +77,7 @@ class StandaloneCluster:
 
     def _launch(self, part: str, port: Port, arguments: list[str]) -> None:
         port.check(part)
-        environment = inherited(("SPARK_", "PYSPARK_")) | {
+        environment = inherited(SPARKS) | {
             "JAVA_HOME": str(self.java.home),
             "SPARK_HOME": str(self.spark.home),
             "SPARK_LOCAL_IP": LOOPBACK,

@@ -22,7 +22,7 @@ from ..auxiliary import AuxiliaryProcess, start_auxiliary
 from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
 from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, is_executor, user_settings
 from ..failure_log import FailureLog
-from ..host import Host, inherited
+from ..host import SPARKS, Host, inherited
 from .clients import client_of
 from .driver import PLACE, LocalDriver, let_go, reference
 from .options import LocalOptions
@@ -77,7 +77,7 @@ class LocalEnvironment:
         return driver
 
     def start_process(self, spec: ProcessSpec) -> AuxiliaryProcess:
-        own = inherited() | {"ONCEPROOF_PLACE": PLACE}
+        own = inherited(SPARKS) | {"ONCEPROOF_PLACE": PLACE}
         return start_auxiliary(self._guardian, spec, self.python, self._host.directory("tmp"), own)
 
     def job_processes(self, trial: str | None = None) -> list[str]:
@@ -182,7 +182,7 @@ class LocalEnvironment:
 
     def _environment_of(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
         own = {"SPARK_LOCAL_IP": LOOPBACK}
-        return inherited(("SPARK_", "PYSPARK_")) | own | self._driver_start().environment(spec, mark, directory)
+        return inherited(SPARKS) | own | self._driver_start().environment(spec, mark, directory)
 
     def _driver_start(self) -> DriverStart:
         with self._lock:
