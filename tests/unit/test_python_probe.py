@@ -171,6 +171,16 @@ def test_an_exception_class_that_asks_for_more_than_a_message_is_raised_all_the_
     assert [event for event, _ in run.events if event == "probe.error"] == []
 
 
+@each_interpreter
+def test_an_exception_that_is_raised_without_its_init_can_be_printed(python: str, tmp_path: Path) -> None:
+    class_of = "class Refused(Exception):\n    def __init__(self, code, text):\n        self.code = code\n"
+    (tmp_path / "common.py").write_text(f"{class_of}    def __str__(self):\n        return f'{{self.code}}'\n")
+    main = "import common, sink\ntry:\n    sink.helper()\nexcept common.Refused as error:\n    print(error)\n"
+    run = Run(python, tmp_path, main, plan="line[sink.py:17] -> fail(error=common.Refused)")
+    assert run.output == ["injected by onceproof"], run.errors
+    assert run.named("probe.error") == []
+
+
 AFTER = """\
 import contextlib
 def log(*what):

@@ -480,7 +480,19 @@ def _made(kind: Any, message: str) -> BaseException:
     except TypeError:
         if issubclass(kind, getattr(builtins, "BaseExceptionGroup", ())):
             return kind(message, [RuntimeError(message)])
-        return kind.__new__(kind, message)
+        return _printable(kind, kind.__new__(kind, message), message)
+
+
+def _printable(kind: Any, made: BaseException, message: str) -> BaseException:
+    """A handler may log the exception, and its class may print what ``__init__`` would have set: then it is one of a
+    class below, which prints the message."""
+    try:
+        str(made)
+    except Exception:
+        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__str__": lambda error: message}
+        below: Any = type(kind.__name__, (kind,), named)
+        return below.__new__(below, message)  # type: ignore[no-any-return]
+    return made
 
 
 def class_named(name: str) -> Callable[[str], Any]:
