@@ -184,13 +184,15 @@ def _losses(question: Question, family: Family, found: dict[str, list[Effect]]) 
         for which, chosen in (("first", first), ("last", last)):
             for signature, effect in chosen.items():
                 where.setdefault((signature, which), []).append((role, effect))
-    for loss in family.losses(question):
-        yield from _in_rotation(question, [*where.values()], loss)
+    for number, loss in enumerate(family.losses(question)):
+        yield from _in_rotation(question, [*where.values()], loss, number)
 
 
-def _in_rotation(question: Question, kinds: Sequence[Sequence[Place]], loss: Loss) -> Iterator[SweepPoint]:
-    """One of each kind's places at each edge."""
-    for turn, (places, edge) in enumerate(product(kinds, ("before", "after"))):
+def _in_rotation(
+    question: Question, kinds: Sequence[Sequence[Place]], loss: Loss, begin: int = 0
+) -> Iterator[SweepPoint]:
+    """One of each kind's places at each edge. Losses that ``begin`` differently meet a kind in different batches."""
+    for turn, (places, edge) in enumerate(product(kinds, ("before", "after")), begin):
         yield from _lost(question, places[turn % len(places)], loss, edge)
 
 

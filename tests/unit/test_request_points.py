@@ -131,6 +131,14 @@ def test_what_can_be_refused_is_refused_once_before_it_is_done_and_once_although
     }, "the end of a COPY has no other error"
 
 
+def test_a_kind_is_refused_by_each_error_in_another_batch() -> None:
+    found = space(*asked(0, "INSERT 1", "COMMIT"), *asked(1, "INSERT 2", "COMMIT"))
+    refused = [one for one in found.points if one.action.startswith("answer") and "INSERT" in one.text]
+    batches = {one.action: one.batch for one in refused}
+    assert sorted(batches.values()) == [0, 1]
+    assert batches.keys() == {"answer(QUERY_CANCELED)", "answer(SERIALIZATION_FAILURE)"}
+
+
 def test_what_a_protocol_refuses_with_is_an_error_of_its_own() -> None:
     for protocol in (*PROTOCOLS.values(), OWN):
         assert {error for errors in protocol.refusals.values() for error in errors} <= {*protocol.errors}

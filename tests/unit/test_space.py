@@ -291,6 +291,18 @@ def test_a_driver_is_taken_for_dead_before_each_commit_and_the_last_request_of_a
     assert asked_for == [("CREATE", 1), ("AUDIT", 1), ("COMMIT", 1), ("COMMIT", 2), ("AUDIT", 1)], "and one for good"
 
 
+def test_a_driver_that_was_taken_for_dead_goes_on_at_files_whose_name_the_other_one_uses_too() -> None:
+    made = [("create", f"target/draft/{name}*") for name in "abc"]
+    made += [("create", "target/1.zip"), *(("delete", path) for _, path in made)]
+    trace = [point("file", edge, batch=1, op=op, path=path) for op, path in made for edge in ("before", "after")]
+    points = space([*batch_of(1), *trace], roles={"middle": 1}).points
+    found = [one.text for one in points if one.action == "pause(driver)"]
+    for path in ("target/draft/a*", "target/1.zip"):
+        assert any(text.startswith(f'file:before[op=create, path="{path}"') for text in found), path
+    dies = [text.split("; ")[1] for text in found if text.endswith("kill(self)")]
+    assert any("target/1.zip" in text for text in dies), dies
+
+
 def test_a_driver_that_was_taken_for_dead_dies_behind_changes_that_take_something_away() -> None:
     made = [("create", "target/note"), ("create", "target/rows"), ("rename", "target/new")]
     trace = [point("file", edge, batch=1, op=op, path=path) for op, path in made for edge in ("before", "after")]

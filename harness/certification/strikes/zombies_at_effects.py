@@ -36,8 +36,8 @@ TAKING = 3
 
 
 def at_effects(question: Question) -> Iterator[SweepPoint]:
-    """Evenly in the middle batch, and before what ends something; and the last one of the first batch where no line
-    shows what the sink does."""
+    """Evenly in the middle batch, of files those whose name both drivers use, and before what ends something; and the
+    last one of the first batch where no line shows what the sink does."""
     batch = question.middle
     first = question.first_role
     for family in FAMILIES:
@@ -51,10 +51,16 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
 def _chosen(question: Question, family: Family) -> list[Effect]:
     found = effects_of(question, family, question.middle)
     by_lines = bool(of_changes(question, question.middle))
-    chosen = [*evenly(found, EFFECTS if by_lines else 2 * EFFECTS)]
+    named = [one for one in found if one is found[0] or _is_shared(one)]
+    chosen = [*evenly(named, EFFECTS if by_lines else 2 * EFFECTS)]
     if family is REQUESTS:
         chosen += [one for one in evenly(endings(found), ENDINGS) if one not in chosen]
     return chosen
+
+
+def _is_shared(effect: Effect) -> bool:
+    """Whether two drivers ask for the very same, or change the same file: not where its name is new in each run."""
+    return "*" not in str(effect.where.get("path", ""))
 
 
 def at_the_same_time(question: Question) -> Iterator[SweepPoint]:
@@ -86,7 +92,9 @@ def half_way(question: Question) -> Iterator[SweepPoint]:
     for family in FAMILIES:
         changes = [one for one in effects_of(question, family, batch) if one.where.get("op") != "mkdir"]
         taking = [one for one in changes if one.empties or one.where.get("op") == "delete"]
-        chosen = {one.address: one for one in (*changes[:1], *evenly(taking, TAKING)) if one.steady and one.answered}
+        shared = evenly([one for one in taking if _is_shared(one)], TAKING)
+        others = evenly([one for one in taking if one not in shared], TAKING - len(shared))
+        chosen = {one.address: one for one in (*changes[:1], *shared, *others) if one.steady and one.answered}
         struck = [one.address for one in _chosen(question, family)]
         for change in chosen.values():
             if change.address not in struck:
