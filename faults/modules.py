@@ -8,6 +8,7 @@ its directory.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from ..sources import parsed
 
 NOT_OURS = frozenset({"pyspark", "py4j", "site-packages", "dist-packages"})
 """Folders whose code is none of the sink's, wherever they lie. The Python probe (sitecustomize.py) has the same."""
+
+SEEN_BY_WHAT_THEY_ASK = frozenset({"kafka", "numpy", "pandas", "psycopg", "pyarrow", "redis"})
+"""Libraries that come with the job's interpreter: a sweep sees their requests and their changes of files."""
 
 Parsed = tuple[bytes, ast.Module]
 """A module's text and its syntax tree."""
@@ -41,6 +45,19 @@ def modules_of(path: Path) -> Mapping[str, Parsed]:
                 continue
             waiting.append(file)
     return found
+
+
+def from_elsewhere(path: Path) -> list[str]:
+    """Packages that the sink's modules import and that lie elsewhere: neither Python's own, nor Spark's, nor those of
+    ``SEEN_BY_WHAT_THEY_ASK``. Raises as ``modules_of`` does."""
+    root = path.parent
+    named = {
+        names[0]
+        for file, (_, tree) in modules_of(path).items()
+        for base, names in _names(tree, root / file, root)
+        if base == root and not any(_files(root, names[:1], root)) and not (root / names[0]).is_dir()
+    }
+    return sorted(named - sys.stdlib_module_names - NOT_OURS - SEEN_BY_WHAT_THEY_ASK)
 
 
 def module_name(file: str) -> str:

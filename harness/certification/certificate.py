@@ -89,6 +89,7 @@ def summary_of(
     outcome: OutcomeName,
     claim: str,
     scope: Scope,
+    reference: Judged,
     results: Sequence[PointResult],
     determinism: Determinism | None = None,
 ) -> str:
@@ -96,6 +97,8 @@ def summary_of(
     may be the job's fault."""
     first = next((result for result in results if result.verdict == outcome != "pass"), None)
     where = f"; first at {first.step}: {first.plan}" if first else ""
+    if reference.verdict == outcome == "fail":
+        where = f"; without a fault: {reference.reason}"
     job = f"; {determinism.sentence}" if determinism and not determinism.deterministic else ""
     return f"{outcome} as {claim}: {scope.summary}{where}{job}"
 

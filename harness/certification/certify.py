@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...faults.modules import from_elsewhere
 from ..determinism import Determinism
 from ..errors import Unavailable, UsageError
 from ..request import Request
@@ -32,6 +33,7 @@ from .engine import Engine
 from .failing_anyway import without_what_fails_anyway
 from .idle import idle
 from .inputs import inputs_of
+from .one_place import NOTE, is_one, may_be_one
 from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
@@ -90,7 +92,8 @@ def certify(
     """Sweep one sink; ``announce`` is called before the sweep starts and ``done`` with each result.
 
     ``directory`` holds each trial's run directory and the results; those that are there already are not run again.
-    The certificate is written however the sweep ends, also by an interrupt. Raises what the reference trial raises:
+    Nothing is struck in a sink that fails without a fault: each point would fail. The certificate is written however
+    the sweep ends, also by an interrupt. Raises what the reference trial raises:
     SinkError, UsageError, Unavailable.
     """
     check_sweep(request.trigger)
@@ -105,7 +108,9 @@ def certify(
     state = _SweepState(request, directory, wanted, roles, reference, trace, store, inputs, started)
     sweeping = _Sweeping(session, engine, state, announce)
     try:
-        if not (wanted.fail_fast and reference.verdict == "fail"):
+        if reference.verdict == "fail":
+            sweeping.look_at_the_job()
+        else:
             sweeping.run()
     finally:
         certificate = sweeping.state.certificate()
@@ -128,7 +133,8 @@ class _Sweeping:
         self._session = session
         self._engine = engine
         self._announce = announce
-        self._lanes = 1 if of_no_query(state.trace.journal) else self._side_by_side(state)
+        journal = state.trace.journal
+        self._lanes = 1 if of_no_query(journal) or may_be_one(journal) else self._side_by_side(state)
         space = space_of(self._question(state, ()))
         self.state = replace(state, space=space, asked=chosen(space, state.wanted.points))
 
@@ -140,12 +146,13 @@ class _Sweeping:
         if replay is None:
             return
         ids = shared(self.state.trace.journal, replay)
-        if replay and not ids:
+        one_place = is_one(self.state.trace.journal, replay)
+        if replay and not ids and not one_place:
             self._lanes = self._side_by_side(self.state)
         question = self._question(self.state, replay)
         space = space_of(question)
         asked = with_struck(select(space, self.state.wanted.points), self.state.asked, self.state.store)
-        self.state = replace(self.state, space=space, asked=asked, replay=replay, shared_ids=ids)
+        self.state = replace(self.state, space=space, asked=asked, replay=replay, shared_ids=ids, one_place=one_place)
         if goes_on and self._run(self.state.asked.points, self._lanes):
             self._without_what_is_too_large()
             crashes: list[Crash] = []
@@ -163,6 +170,10 @@ class _Sweeping:
             self.state = replace(self.state, space=space, asked=asked, whole=True)
             if more := [point for point in asked.points if self.state.store.get(point.text) is None]:
                 self._run(more, self._lanes)
+
+    def look_at_the_job(self) -> None:
+        """Whether it gives the same rows again: if not, a failure may be the job's fault."""
+        self.state = replace(self.state, determinism=self._determinism())
 
     def _journal_of(self, run: SweepPoint) -> Sequence[Event]:
         """That of a run without a fault; nothing is struck in one that goes wrong by itself."""
@@ -306,6 +317,7 @@ class _SweepState:
     asked: Space = EMPTY
     replay: Replay = ()
     shared_ids: Sequence[str] = ()
+    one_place: bool = False
     whole: bool = False
 
     def certificate(self) -> Certificate:
@@ -319,14 +331,16 @@ class _SweepState:
         complete = self.whole and len(found) == len(asked.points) > 0 and asked.whole
         swept = {point.at for point in asked.points if isinstance(point.at, Line)}
         ran = lines_in(self.trace.journal) | lines_of_starts(self.trace.journal)
-        left_out = unswept(find_sink(self.request.sink), ran | swept)
-        scope = scope_of(space, asked, by_plan, self.roles, left_out, self.whole)
+        sink = find_sink(self.request.sink)
+        scope = scope_of(
+            space, asked, by_plan, self.roles, unswept(sink, ran | swept), from_elsewhere(sink), self.whole
+        )
         trials = [self.reference, *results]
         outcome = outcome_of([trial.verdict for trial in trials], complete)
         document = self.trace.document
         return Certificate(
             verdict=outcome,
-            summary=summary_of(outcome, document.claim, scope, results, self.determinism),
+            summary=summary_of(outcome, document.claim, scope, self.reference, results, self.determinism),
             guarantee=guarantee_of(outcome, trials),
             claim=document.claim,
             sink=document.sink,
@@ -341,7 +355,7 @@ class _SweepState:
             ),
             scope=scope,
             anomalies=anomalies_of(trials),
-            notes=[*note_of(self.shared_ids), *self._idle(), *notes_of(trials)],
+            notes=[*note_of(self.shared_ids), *([NOTE] if self.one_place else []), *self._idle(), *notes_of(trials)],
             reference=self.reference,
             determinism=self.determinism,
             points=results,

@@ -42,7 +42,9 @@ def rejudge(certificate: Certificate, directory: Path) -> Certificate:
         update={
             "verdict": outcome,
             "guarantee": guarantee_of(outcome, trials),
-            "summary": summary_of(outcome, certificate.claim, certificate.scope, points, certificate.determinism),
+            "summary": summary_of(
+                outcome, certificate.claim, certificate.scope, reference, points, certificate.determinism
+            ),
             "anomalies": anomalies_of(trials),
             "reference": reference,
             "points": points,

@@ -81,7 +81,8 @@ class Scope(BaseModel):
     """The matrix, in one sentence and cell by cell.
 
     ``unswept`` names the modules of the sink's directory that it imports, and the functions of these and of its own
-    file, and their branches, of which no line was executed on the driver in any start or batch.
+    file, and their branches, of which no line was executed on the driver in any start or batch; ``elsewhere`` the
+    packages of other places that these import, none of whose lines is struck.
     """
 
     model_config = CLOSED
@@ -90,6 +91,7 @@ class Scope(BaseModel):
     roles: dict[str, int]
     cells: list[Cell]
     unswept: list[str] = []
+    elsewhere: list[str] = []
     beyond: list[str] = Field(default=list(BEYOND), description="what no sweep strikes or tries, in any profile")
     whole: bool = Field(
         default=True, description="whether the points include what only recoveries ran, which other points' trials show"
@@ -108,6 +110,7 @@ def scope_of(
     results: Mapping[str, PointResult],
     roles: Mapping[str, int],
     unswept: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
     whole: bool = True,
 ) -> Scope:
     """``space`` is all that the profile has, ``asked`` what --points chose of it, ``results`` by the plan's text."""
@@ -132,6 +135,7 @@ def scope_of(
         roles=dict(roles),
         cells=cells,
         unswept=list(unswept),
+        elsewhere=list(elsewhere),
         whole=whole,
     )
 

@@ -92,6 +92,11 @@ class SweepReport:
             self._console.print(
                 f"not run on the driver in any start or batch, so not swept by lines: {unswept}", highlight=False
             )
+        if elsewhere := ", ".join(certificate.scope.elsewhere):
+            self._console.print(
+                f"imported from elsewhere than the sink's directory, so not swept by lines: {elsewhere}",
+                highlight=False,
+            )
         self._console.print("beyond every sweep:", highlight=False)
         for one in certificate.scope.beyond:
             self._console.print(Padding(escape(f"- {one}"), (0, 0, 0, 2)), highlight=False)

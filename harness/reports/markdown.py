@@ -62,7 +62,7 @@ def _anomaly(anomaly: Anomaly) -> Iterator[str]:
 
 def certificate(stored: Certificate) -> str:
     wrong = [point for point in stored.points if point.verdict != "pass" or point.anomalies]
-    unswept = stored.scope.unswept
+    unswept, elsewhere = stored.scope.unswept, stored.scope.elsewhere
     facts = [
         ("guarantee observed", stored.guarantee or "undetermined"),
         ("points", f"{stored.coverage.run} of {stored.coverage.points} run, {stored.coverage.landed} landed"),
@@ -79,6 +79,11 @@ def certificate(stored: Certificate) -> str:
             _section("Points that did not simply pass", table(POINT, map(_point, wrong))) if wrong else "",
             _section("Not run on the driver in any start or batch: not swept by lines", bullets(map(code, unswept)))
             if unswept
+            else "",
+            _section(
+                "Imported from elsewhere than the sink's directory: not swept by lines", bullets(map(code, elsewhere))
+            )
+            if elsewhere
             else "",
             _section("Beyond every sweep", bullets(map(text, stored.scope.beyond))),
             _section("Notes", bullets(map(text, stored.notes))) if stored.notes else "",

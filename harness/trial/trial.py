@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,15 @@ class _Trial:
             _warned(self.warnings, "the sink's cleanup failed", self.sink_process.call, "cleanup", target)
         return evidence, verdict
 
+    def _look_for_rows_of_others(self, resources: Resources) -> None:
+        """What another trial may have left in a system of the user's own, which ``prepare`` may be about to remove."""
+        if _is_of_its_own(self.spec) or "read" not in self.spec.sink.functions:
+            return
+        rows = 0
+        with suppress(SinkError):  # what prepare makes is not there yet
+            rows = len(self.sink_process.read(resources.namespace("harness")))
+        self.journal.record("target.found", {"rows": rows})
+
     def _arrange(self) -> _Arranged:
         spec = self.spec
         with self.watch.stage("arrange"):
@@ -179,6 +188,7 @@ class _Trial:
                 source = resources.namespace("harness")["directory"]
                 self._at_end("the target's files were not kept", shutil.copytree, source, self.directory / KEPT)
             self._set_brokers(resources.kafka)
+            self._look_for_rows_of_others(resources)
             unreadable = _prepare(spec, resources, self.sink_process)
             pool = self.stack.enter_context(ThreadPoolExecutor(1))
             writing = pool.submit(write_workload, resources.kafka, resources.source, spec.workload)
@@ -289,6 +299,11 @@ def _raw(settler: Settler, warnings: list[str]) -> dict[str, int]:
     except ObservationError as error:
         warnings.append(f"the rows that lie in the target were not counted: {one_line(error)}")
         return {}
+
+
+def _is_of_its_own(spec: TrialSpec) -> bool:
+    """Whether all that the sink writes to is made for the trial; else two trials may write to the same place."""
+    return bool(spec.sink.services) and not spec.own_services
 
 
 def _prepare(spec: TrialSpec, resources: Resources, sink_process: SinkProcess) -> str | None:

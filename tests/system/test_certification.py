@@ -200,6 +200,47 @@ def test_a_limit_that_the_sinks_code_names_is_gone_beyond(session: Session, tmp_
     assert failed_with(kind, certificate)
 
 
+def test_nothing_is_struck_in_a_sink_that_fails_without_a_fault(session: Session, tmp_path: Path) -> None:
+    """A user's own sink that forgets the last row of each batch."""
+    code = find_sink("postgres_upsert").read_text()
+    (tmp_path / "mine.py").write_text(code.replace("df.toArrow().to_pylist()", "df.toArrow().to_pylist()[:-1]"))
+    certificate = sweep(session, str(tmp_path / "mine.py"), tmp_path / "sweep", "phases")
+    assert certificate.verdict == "fail"
+    assert certificate.coverage.run == 0 < certificate.coverage.points
+    assert re.search(r"without a fault: exactly-once broken: \d+ lost", certificate.summary), certificate.summary
+    assert rejudge(certificate, tmp_path / "sweep").summary == certificate.summary
+
+
+ONE_FILE = """
+import json
+from pathlib import Path
+GUARANTEE = "exactly-once"
+SERVICES = ()
+TABLE = Path("PLACE")
+def prepare(target):
+    TABLE.mkdir(exist_ok=True)
+    for file in TABLE.iterdir():
+        file.unlink()
+def write_batch(df, batch_id, target):
+    rows = df.toArrow().to_pylist()
+    (TABLE / f"{batch_id}.json").write_text(json.dumps(rows, default=str))
+def read(target):
+    return [row for file in TABLE.iterdir() for row in json.loads(file.read_text())]
+"""
+
+
+@pytest.mark.long
+def test_trials_of_a_sink_that_always_writes_to_the_same_place_run_one_after_the_other(
+    session: Session, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(ONE_FILE.replace("PLACE", str(tmp_path / "rows")))
+    request = Request(str(tmp_path / "mine.py"), workload=Workload(batches=3, rows=48))
+    points = "request,file,line *:{rows = df}"
+    certificate = certify(session, request, tmp_path / "sweep", Wanted(points=points, parallel=3, batch=1))
+    assert certificate.verdict == "pass", certificate.summary
+    assert any("writes to the same place" in note for note in certificate.notes)
+
+
 THIN = """
 from team import writer
 GUARANTEE, SERVICES = "exactly-once", ("postgres",)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from onceproof.assertions.replay import examine
 from onceproof.faults import SinkShape
+from onceproof.harness.certification.one_place import is_one, may_be_one
 from onceproof.harness.certification.points import Question
 from onceproof.harness.certification.shared_ids import note_of, of_no_query, shared
 from onceproof.harness.certification.space import space_of
@@ -163,3 +164,11 @@ def test_a_certificate_says_why_trials_ran_one_after_the_other() -> None:
     assert note_of([]) == []
     assert "the same transactional ids (a and 1 more)" in note_of(["a", "b"])[0]
     assert "(a)" in note_of(["a"])[0]
+
+
+def test_trials_share_a_place_where_rows_of_another_one_were_there_before() -> None:
+    first, other, empty = ([{"event": "target.found", "rows": rows}] for rows in (0, 3, 0))
+    assert may_be_one(first)
+    assert not may_be_one([{"event": "trial.armed"}])
+    assert is_one(first, other)
+    assert not is_one(first, empty)

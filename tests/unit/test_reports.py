@@ -137,6 +137,17 @@ def test_markdown_of_a_certificate_has_the_matrix_and_the_points_that_broke() ->
     assert "\n- read() hides 3 of 9 rows" in text
 
 
+def test_what_no_line_of_is_struck_is_named() -> None:
+    plain = certificate()
+    scope = plain.scope.model_copy(update={"unswept": ["my_sink.py: retry"], "elsewhere": ["acme"]})
+    stored = plain.model_copy(update={"scope": scope})
+    text = " ".join(written(report_named("text"), stored).split())
+    assert "so not swept by lines: my_sink.py: retry imported from elsewhere" in text
+    assert "than the sink's directory, so not swept by lines: acme beyond every sweep" in text
+    for entry in ("my_sink.py: retry", "acme"):
+        assert f"not swept by lines\n\n- `{entry}`\n" in written(report_named("markdown"), stored)
+
+
 def test_a_guarantee_that_was_not_found_out_is_undetermined(tmp_path: Path) -> None:
     unknown = StoredTrial(replace(DUPLICATED, guarantee=None), tmp_path)
     for kind in (unknown, certificate(guarantee=None)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from onceproof.faults.modules import from_elsewhere
 from onceproof.harness.certification.trace import Line
 from onceproof.harness.certification.unswept import unswept
 
@@ -87,3 +88,13 @@ def test_branches_without_an_executed_line_are_named(tmp_path: Path) -> None:
         "sink.py: Writer.flush, line 41",
     ]
     assert unswept(sink, [*others, *lines(9, 23, 24, 25, 28, 33, 36, 38, 39, 41)]) == []
+
+
+def test_packages_from_elsewhere_are_named_but_for_those_that_every_job_has(tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "writer.py").write_text("from acme.tables import EVENTS\nfrom . import names\n")
+    sink = tmp_path / "mine.py"
+    sink.write_text(
+        "import json\nimport psycopg\nimport requests.adapters\nimport team.writer\nfrom pyspark.sql import DataFrame\n"
+    )
+    assert from_elsewhere(sink) == ["acme", "requests"]
