@@ -54,6 +54,7 @@ def named(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_names_given_by_chance_are_told_as_the_jobs_fault(session: Session, tmp_path: Path, named: Path) -> None:
     sink = tmp_path / "by_event.py"
     sink.write_text(BY_EVENT)

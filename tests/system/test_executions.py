@@ -42,9 +42,10 @@ def test_a_replay_under_asynchronous_progress_has_other_boundaries(run: Run) -> 
     [
         # Its first epoch ends when its tasks begin. While that end is late none of them learns of a third one: all that
         # they read and write by then belongs to the second.
-        (
+        pytest.param(
             "continuous=1 second",
             "batch.commit:before[batch=0] -> delay(6s); batch.commit:before[batch=1] -> kill(driver)",
+            marks=pytest.mark.long,
         ),
         pytest.param("realTime=5 seconds", "batch.offsets:before[batch=0] -> kill(driver)", marks=pytest.mark.long),
     ],

@@ -101,7 +101,7 @@ def sweep_of_a_sink(onceproof: Command, tmp_path: Path) -> tuple[subprocess.Pope
 
 @pytest.mark.parametrize(
     ("start", "number"),
-    [long(run_of_a_trial, signal.SIGINT), (sweep_of_a_sink, signal.SIGINT), long(run_of_a_trial, signal.SIGTERM)],
+    [(run_of_a_trial, signal.SIGINT), long(sweep_of_a_sink, signal.SIGINT), long(run_of_a_trial, signal.SIGTERM)],
 )
 def test_a_command_that_is_interrupted_ends_soon_and_leaves_nothing(
     onceproof: Command,

@@ -42,6 +42,7 @@ def run(session: Session, sink: str, plan: str) -> TrialResult:
     return session.trial(Request(sink, plan=plan, workload=SMALL, watch=False))
 
 
+@pytest.mark.long
 def test_a_call_of_a_function_is_stopped_before_it_and_after_it(
     session: Session, rows_at: dict[str, list[int]]
 ) -> None:

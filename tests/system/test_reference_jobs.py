@@ -120,7 +120,7 @@ SNAPSHOT = 'op=rename, path="checkpoint/state/*.zip"'
 @pytest.mark.parametrize(
     ("job", "plan", "conf"),
     [
-        ("session_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb"]),
+        long("session_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb"]),
         long("join_streams", "state.commit:before[batch=1, store=right-keyToNumValues] -> fail", {}),
         long("tumbling_window", "state.commit:after[batch=1] -> kill(driver)", STATE_STORES["rocksdb-changelog"]),
         long("wordcount", f"file:before[{SNAPSHOT}, batch=1] -> kill(driver)", STATE_STORES["rocksdb"]),

@@ -324,7 +324,7 @@ def test_a_transaction_whose_end_was_done_and_its_answer_lost_is_not_written_aga
         long("kafka_transactional", "after", "COORDINATOR_NOT_AVAILABLE", None),
         # It stops, and its next start commits what was decided.
         long("kafka_transactional", "before", "PRODUCER_FENCED", None),
-        ("fenced_taken_for_committed", "before", "PRODUCER_FENCED", "lost"),
+        long("fenced_taken_for_committed", "before", "PRODUCER_FENCED", "lost"),
     ],
 )
 def test_a_transaction_whose_end_is_answered_with_an_error(
@@ -395,7 +395,7 @@ ALL_RESET = "request:after[kind=COMMIT, batch=1] -> reset"
 @pytest.mark.parametrize(
     ("sink", "plan", "found"),
     [
-        ("redis_ledger", SLOW, None),
+        long("redis_ledger", SLOW, None),
         long("kafka_transactional", SLOW, None),
         long("kafka_transactional", "sink.write:before[batch=1] -> bandwidth(rate=4096, for=5s)", None),
         long("kafka_transactional", "sink.commit:before[batch=1] -> timeout(for=4s)", None),
@@ -455,7 +455,7 @@ def test_the_process_that_reached_a_point_dies_alone(session: Session, sink: str
 @pytest.mark.parametrize(
     ("sink", "found"),
     [
-        ("remembers_what_it_began", "lost"),
+        long("remembers_what_it_began", "lost"),
         long("remembers_before_it_commits", "lost"),
         long("postgres_upsert", None),
     ],

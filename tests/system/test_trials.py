@@ -161,6 +161,7 @@ def test_a_connection_that_read_keeps_is_lost_with_the_server_or_the_trial_and_m
         assert {reading["error"] for reading in readings} == {None}
 
 
+@pytest.mark.long
 def test_a_sink_that_raises_on_every_replay_is_stuck(trial: Run, tmp_path: Path) -> None:
     sink = tmp_path / "raises_on_replay.py"
     sink.write_text(raises_on_replay())

@@ -60,6 +60,7 @@ OF_A_PYTHON_SOURCE = {
 }
 
 
+@pytest.mark.long
 def test_the_steps_of_a_v2_sink_lie_between_what_they_leave_on_the_disk(start: Start, tmp_path: Path) -> None:
     journal = Looking(tmp_path, OF_A_PYTHON_SOURCE)
     with Injector(Plan(), None, journal.record) as injector:
