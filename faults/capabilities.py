@@ -6,7 +6,7 @@ effect returns what was done in a few words once it is confirmed, and raises if 
 
 ``target`` is ``driver``, ``executor``, ``worker``, ``node``, ``broker``, or the service whose server is meant
 (``postgres``, ``redis``). ``point`` is the report at which a thread is stopped; it is empty at a moment (``at(3s)``),
-where nothing is stopped. ``which`` broker is meant, if not the parked one.
+where nothing is stopped. ``which`` broker or executor is meant, if not the parked one.
 """
 
 from __future__ import annotations
@@ -41,6 +41,16 @@ class Which:
         return self.role if self.of is None else f"{self.role}({self.of})"
 
 
+@dataclass(frozen=True)
+class Nth:
+    """An executor by its place among those that the job has just then, in the order of Spark's ids, from 0."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"executor[{self.number}]"
+
+
 class Machines(Protocol):
     """Processes, and the machines on which they run. What ends is started again by its supervisor ``restart_after``
     seconds after its death."""
@@ -52,7 +62,7 @@ class Machines(Protocol):
         *,
         by: ActionReference | None = None,
         restart_after: float = 0.0,
-        which: Which | None = None,
+        which: Which | Nth | None = None,
     ) -> str:
         """SIGKILL, by this action of the plan: of a driver that an action of the same fault has stopped, if there is
         one. Returns when the death is confirmed."""
@@ -61,7 +71,9 @@ class Machines(Protocol):
         """The same, and what Python processes of the target's machine did to files and did not sync is gone; with
         ``names_kept`` what they wrote to them only."""
 
-    def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
+    def terminate(
+        self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | Nth | None = None
+    ) -> str:
         """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""
 
     def await_death(self, target: str, point: Report, seconds: float) -> str:
@@ -69,7 +81,13 @@ class Machines(Protocol):
         ``seconds`` is killed."""
 
     def pause(
-        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: Which | None = None
+        self,
+        target: str,
+        point: Report,
+        *,
+        by: ActionReference,
+        replace: bool = False,
+        which: Which | Nth | None = None,
     ) -> str:
         """SIGSTOP, by this action of the plan. With ``replace`` the cluster takes the process for dead and starts
         another one in its place."""
@@ -102,7 +120,9 @@ class Network(Protocol):
     """The network between machines, and the job's connections to the services of its targets, which pass a proxy.
     ``service`` None: those to all of them."""
 
-    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | None = None) -> str:
+    def cut(
+        self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | Nth | None = None
+    ) -> str:
         """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
 
         Returns once nothing passes; after ``seconds`` the network is healed without being asked.

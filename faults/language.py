@@ -22,7 +22,7 @@ from typing import TypeVar
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedToken
 
 from ..naming import Named, as_option
-from ..plans import Action, Edge, Fault, Moment, Plan, Point, Value
+from ..plans import NUMBER, Action, Edge, Fault, Moment, Plan, Point, Value
 from .catalogue import ACTIONS, PHASES, action_named, example_of
 from .declarations import ActionSpec, Parameter, Phase
 from .errors import PlanError, Span, listed, nearest
@@ -282,9 +282,11 @@ class _Reader:
         target: str | None = None
         arguments: dict[str, Value] = {}
         for tree in given:
-            pairs = _trees(tree, "pair")
+            pairs, numbered = _trees(tree, "pair"), _trees(tree, "numbered")
             if not pairs and spec.targets and target is None and not arguments:
-                target = self.target(self.written(tree.children[0]), spec, path)
+                words = (numbered[0] if numbered else tree).children
+                target = self.target(self.written(words[0]), spec, path)
+                arguments |= {NUMBER: self.number(numbered[0], spec, path)} if numbered else {}
                 continue
             name, value = self.argument(tree, pairs, spec)
             if name.text in arguments:
@@ -295,14 +297,14 @@ class _Reader:
 
     def argument(self, tree: Tree[Token], pairs: Sequence[Tree[Token]], spec: ActionSpec) -> tuple[_Written, _Written]:
         """Name and value of one argument; the name is left out where the action has a positional one."""
-        valid = [argument.name for argument in spec.arguments]
+        valid = [argument.name for argument in spec.arguments if argument.name != NUMBER]
         if pairs:
             name, value = (self.written(child) for child in pairs[0].children)
             if name.text not in valid:
                 raise self.error(f"{spec.name} has no argument {name.text}: {nearest(name.text, valid)}", name.span)
             return name, value
-        value = self.written(tree.children[0])
-        if spec.positional is None:
+        value = self.written(next(tree.scan_values(lambda token: isinstance(token, Token))))
+        if spec.positional is None or _trees(tree, "numbered"):
             names = f"write its name: {listed(f'{name}={value.shown}' for name in valid)}" if valid else ""
             tail = names or (f"{spec.name} takes its target alone" if spec.targets else f"{spec.name} takes none")
             raise self.error(f"{value.shown} is one argument too many for {spec.name}: {tail}", value.span)
@@ -314,6 +316,14 @@ class _Reader:
             message = f"{spec.name} has no target {written.shown}: {nearest(written.text, spec.targets)}"
             raise self.error(message, written.span)
         return written.text
+
+    def number(self, tree: Tree[Token], spec: ActionSpec, path: Path) -> Value:
+        """That of ``executor[1]``."""
+        target, number = map(self.written, _words(tree))
+        self.spans[*path, "arguments", NUMBER] = number.span
+        if NUMBER not in [argument.name for argument in spec.arguments]:
+            raise self.error(f"{spec.name} takes no {target.text}[{number.shown}]: leave the number out", number.span)
+        return self.value(_named(spec.arguments, NUMBER), number)
 
     def until(self, tree: Tree[Token], spec: ActionSpec, path: Path) -> Point | None:
         points = [child for child in tree.children if isinstance(child, Tree) and child.data in ("point", "placed")]

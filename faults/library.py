@@ -42,13 +42,15 @@ class Withstood(BaseModel):
 
 
 class Header(BaseModel):
-    """What a file says of its plan. ``see``: who has described the failure: a JIRA, a KIP, a class or a page."""
+    """What a file says of its plan. ``see``: who has described the failure: a JIRA, a KIP, a class or a page. ``only``:
+    the environment that alone can carry the plan out."""
 
     model_config = CLOSED
 
     title: str
     story: str
     see: tuple[str, ...]
+    only: Literal["docker"] | None = None
     catches: Caught
     withstands: Withstood
 

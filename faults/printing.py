@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plans import Action, Fault, Moment, Plan, Point
+from ..plans import NUMBER, Action, Fault, Moment, Plan, Point
 from .catalogue import ACTIONS, PHASES
 from .values import print_duration, print_place, print_value
 
@@ -49,7 +49,7 @@ def format_point(point: Point) -> str:
 
 
 def format_action(action: Action) -> str:
-    """The canonical text of an action: ``kill(driver)``, ``pause(driver, for=3s)``, ``delay(2s)``, ``fail``."""
+    """The canonical text of an action: ``kill(driver)``, ``pause(executor[1], for=3s)``, ``delay(2s)``, ``fail``."""
     spec = next((spec for spec in ACTIONS if spec.name == action.name), None)
     positional = spec.positional if spec else None
     order = [argument.name for argument in spec.arguments] if spec else []
@@ -57,7 +57,8 @@ def format_action(action: Action) -> str:
     values = [
         print_value(action.arguments[key]) if key == positional else f"{key}={print_value(action.arguments[key])}"
         for key in keys
+        if key != NUMBER
     ]
-    given = ", ".join(([action.target] if action.target is not None else []) + values)
+    given = ", ".join(([action.numbered_target] if action.target is not None else []) + values)
     until = f" until {format_point(action.until)}" if action.until else ""
     return action.name + (f"({given})" if given else "") + until

@@ -104,6 +104,29 @@ class Stages:
         return known.setdefault(point["stage_id"], len(known) + 1)
 
 
+@dataclass
+class Runs:
+    """Numbers the runs of each query, from 1, in the order of their query.start, which every trial has reported: there
+    is a new one at each restart, be it of a driver or, within it, of a query that failed."""
+
+    _known: dict[object, dict[str, int]] = field(default_factory=dict)
+
+    def numbered(self, point: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The point as selectors have it, with the number of its run in the place of the run's id.
+
+        Before the query starts (``when``) that of the run to come; of a task whose job is in a group of the sink's own,
+        that of the newest.
+        """
+        known = self._known.setdefault(point["query"], {}) if "query" in point else {}
+        if point.get("phase") == "query.start" and "run" in point:
+            known.setdefault(point["run"], len(known) + 1)
+        if "run" in point:
+            return {**point, "run": known.get(point["run"], len(known))}
+        if "when" in point:
+            return {**point, "run": 1 + max(map(len, self._known.values()), default=0)}
+        return point
+
+
 OF_A_TASK = ("query", "run", "batch", "stage", "stage_id", "partition", "attempt", "task")
 """What a task is known by."""
 

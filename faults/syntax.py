@@ -71,7 +71,7 @@ def _expected(accepted: set[str], read: Sequence[object]) -> str:
     if last == "PLACED":
         return f"its place, as in {phase_named(str(read[-1])).example}"
     if accepted & OPENING.keys():
-        accepted = accepted - {"EQUAL"}
+        accepted = accepted - ({"EQUAL", "LSQB"} if "EQUAL" in accepted else set())
     if accepted == {"COMMA"}:  # of a series alone: elsewhere the bracket may be closed as well
         return "a comma and times=N, as in every(5s, times=3)"
     if "PLACE" in accepted:

@@ -12,6 +12,8 @@ from typing import Literal
 
 Edge = Literal["before", "after"]
 Value = str | int | float
+NUMBER = "number"
+"""The argument of an action that is written in brackets behind its target: ``executor[1]``."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,13 @@ class Action:
 
     @property
     def on_target(self) -> str:
-        """Name and target: ``kill(driver)``, ``fail``."""
-        return f"{self.name}({self.target})" if self.target else self.name
+        """Name and target: ``kill(driver)``, ``kill(executor[1])``, ``fail``."""
+        return f"{self.name}({self.numbered_target})" if self.target else self.name
+
+    @property
+    def numbered_target(self) -> str:
+        """``driver``, ``executor[1]``."""
+        return f"{self.target}[{self.arguments[NUMBER]}]" if NUMBER in self.arguments else str(self.target)
 
 
 @dataclass(frozen=True)

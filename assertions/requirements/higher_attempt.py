@@ -16,11 +16,13 @@ REPLAY = True
 def check(struck: Struck) -> Found:
     """Spark attempts the task again, or the batch is replayed by a new run (on a master that does not repeat tasks,
     local[n], the death of a worker ends the query). A process that ran no task is confirmed dead."""
-    start = struck.fired_at
-    tasks = [struck.point] if "attempt" in struck.point else _running(struck, start)
+    start, dead = struck.fired_at, _dead(struck)
+    there = "attempt" in struck.point and dead in (None, struck.point.get("process"))
+    parked = there and not struck.record.runs_on  # what runs on may end its task before it is dead
+    tasks = [struck.point] if parked else _running(struck, dead or struck.process)
     if not tasks:
         required = f"the {struck.action.target} is confirmed dead (no task was seen running in it)"
-        return Found(required, f"{struck.process} died" if struck.confirmed else None)
+        return Found(required, f"{dead or struck.process} died" if struck.confirmed else None)
     required = f"a higher attempt of {named(tasks[0])} starts"
     for task in tasks:
         attempt = _higher_attempt(struck, start, task)
@@ -40,11 +42,21 @@ def _higher_attempt(struck: Struck, start: int, task: Mapping[str, Any]) -> Even
     return None
 
 
-def _running(struck: Struck, start: int) -> list[Mapping[str, Any]]:
-    """Tasks that the killed process had begun and not ended, as far as probes reported them."""
+def _dead(struck: Struck) -> str | None:
+    """The executor that ended by the action, as the journal names it (``process.ended``): not the parked one where the
+    plan has a number."""
+    between = struck.journal[struck.fired_at : struck.confirmed_at]
+    found = [event for event in between if event["event"] == "process.ended"]
+    return next((str(one["process"]) for one in reversed(found) if one["target"] == struck.action.target), None)
+
+
+def _running(struck: Struck, process: str | None) -> list[Mapping[str, Any]]:
+    """Tasks that the dead process had begun and not ended, as far as probes reported them: up to the action, or where
+    that lets it run on, up to its death."""
+    end = struck.confirmed_at if struck.record.runs_on else struck.fired_at
     begun: dict[object, Mapping[str, Any]] = {}
     for index, event in points(struck.journal):
-        if index >= start or event.get("process") != struck.process or "attempt" not in event:
+        if index >= end or event.get("process") != process or "attempt" not in event:
             continue
         begun[event.get("task")] = event
         if is_at(event, "task.run", "after") or is_at(event, "task.commit", "after"):

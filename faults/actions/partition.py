@@ -6,7 +6,8 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import Scene
 from ..declarations import ActionSpec, Parameter
-from ._brokers import BY_NUMBER, chosen, which_broker
+from ._brokers import BY_NUMBER, which_broker
+from ._executors import NUMBERED, meant
 
 TARGETS = ("driver", "executor", "broker")
 
@@ -15,7 +16,7 @@ def act(action: Action, scene: Scene) -> str:
     peer = ACTION.value(action, "peer")
     seconds = ACTION.seconds(action, "for")
     target, other = str(action.target), None if peer is None else str(peer)
-    return scene.network.cut(target, scene.point, other, seconds, which=chosen(action))
+    return scene.network.cut(target, scene.point, other, seconds, which=meant(action))
 
 
 ACTION = ActionSpec(
@@ -36,6 +37,7 @@ ACTION = ActionSpec(
         ),
         Parameter("for", "duration", "from the cut to the healing", required=True),
         which_broker(),
+        NUMBERED,
     ),
     network=True,
     self_inflicted=TARGETS,

@@ -6,13 +6,14 @@ from ...plans import Action
 from ...requirements import Requirement
 from ..capabilities import FOLLOWERS, Scene
 from ..declarations import ActionSpec, Parameter
-from ._brokers import chosen, which_broker
+from ._brokers import which_broker
+from ._executors import NUMBERED, meant
 
 
 def act(action: Action, scene: Scene) -> str:
     """With ``until`` the cluster takes the silent process for dead, and its end comes later."""
     replace = action.until is not None
-    target, which = str(action.target), chosen(action)
+    target, which = str(action.target), meant(action)
     paused = scene.machines.pause(target, scene.point, by=scene.reference, replace=replace, which=which)
     if replace:
         return paused
@@ -45,6 +46,7 @@ ACTION = ActionSpec(
             with_until=True,
         ),
         which_broker(FOLLOWERS),
+        NUMBERED,
     ),
     longest="longest",
     keeps_requests_of=("driver", "executor", "worker"),

@@ -24,7 +24,7 @@ from ...plans import Moment, Plan
 from ..capabilities import Actuator
 from ..printing import format_point
 from ..rendezvous import GO_ON, LATE, Rendezvous
-from ..report import Batches, Message, Stages, Tasks, process_of, to_point
+from ..report import Batches, Message, Runs, Stages, Tasks, process_of, to_point
 from .armed import ArmedFault, FaultStatus, Matched, arm
 from .execution import Execution, Record, Stopwatch, wall_time
 from .outcomes import OUTCOMES
@@ -66,6 +66,7 @@ class Injector:
         self._batches = Batches()
         self._stages = Stages()
         self._tasks = Tasks()
+        self._runs = Runs()
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._execution = Execution(actuator, record, self._lock, self._closing, stopwatch)
@@ -193,7 +194,7 @@ class Injector:
         point.update(self._observed(point))
         with self._lock:
             self._record("point", point)
-            matched = self._matching(point)
+            matched = self._matching(self._runs.numbered(point))
         self._execution.arrived(point)
         for waiting in matched.awaited:
             waiting.reached = True

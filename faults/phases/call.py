@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase, Place
-from ._selectors import BATCH, QUERY, WHEN
+from ._selectors import BATCH, QUERY, RUN, WHEN
 
 FUNCTION = Parameter(
     "function",
@@ -17,7 +17,7 @@ PHASES = (
     Phase(
         name="call",
         edges=("before", "after"),
-        selectors=(FUNCTION, BATCH, WHEN, QUERY),
+        selectors=(FUNCTION, BATCH, WHEN, QUERY, RUN),
         where="python",
         sinks="python",
         meaning="a function or method is called inside a batch (or before the query starts): before it is, and before "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...plans import Action, Fault, Moment, Point
+from ...plans import NUMBER, Action, Fault, Moment, Point
 from ..actions._brokers import BY_NUMBER, GROUP_COORDINATOR, chosen
 from ..capabilities import FOLLOWERS
 from ..catalogue import action_named, phase_named, phases_of
@@ -99,7 +99,8 @@ def _check_arguments(planned: PlannedAction) -> None:
             message = f"{parameter.name} is for a point without edges: {planned.phase.name} has an edge for that"
             raise planned.error(message, "arguments", parameter.name)
         if given and parameter.targets and planned.action.target not in parameter.targets:
-            message = f"{parameter.name} of {planned.spec.name} is for {listed(parameter.targets)} only"
+            name = planned.action.numbered_target if parameter.name == NUMBER else parameter.name
+            message = f"{name} of {planned.spec.name} is for {listed(parameter.targets)} only"
             raise planned.error(message, "arguments", parameter.name)
         choices = parameter.choices_in.get(planned.phase.where, ()) if planned.phase else ()
         if given and choices and planned.action.arguments[parameter.name] not in choices:
@@ -225,15 +226,17 @@ def _check_end(planned: PlannedAction) -> None:
 
 
 def _check_executor(planned: PlannedAction) -> None:
-    """Executors are parked at the points of tasks; at a moment any executor of the job will do."""
+    """Executors are parked at the points of tasks; at a moment any executor of the job will do, and one that is named
+    by its number is found at any point."""
     if planned.master.startswith("local"):
         needed = f"{planned.located.named('master')} standalone"
         message = f"{planned.text} needs {needed}: on {planned.master} tasks run in the driver"
         raise planned.error(message, "target")
-    if planned.spec.follows or planned.phase is None or planned.phase.where == "executor":
+    named = NUMBER in planned.action.arguments
+    if named or planned.spec.follows or planned.phase is None or planned.phase.where == "executor":
         return
     valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "executor"]
-    message = f"{planned.text} needs a point of a task, and {planned.stopped}"
+    message = f"{planned.text} needs a point of a task, or a number (executor[0]), and {planned.stopped}"
     raise planned.error(f"{message}: valid: {', '.join(valid)}", "target")
 
 

@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from ...faults import KnownFailure, known_failures, phases_of, render_actions, render_catalogue
+from ...faults.declarations import ENVIRONMENTS
 from ...sources import parsed
 from ..console.printing import Terminal, say
 from ..errors import HELD
@@ -101,6 +102,7 @@ def _story(failure: KnownFailure) -> dict[str, Any]:
         "meaning": failure.title,
         "story": failure.story.strip(),
         "see": list(failure.see),
+        "environments": [failure.only] if failure.only else list(ENVIRONMENTS),
         "plan": failure.plan,
     }
 

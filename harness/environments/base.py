@@ -185,8 +185,9 @@ class Environment(Protocol):
     def job_processes(self, trial: str | None = None) -> list[str]:
         """Processes of a trial's job (None: of any) that still run: drivers, executors, Python workers."""
 
-    def executors(self) -> list[str]:
-        """The executors that run apart from the driver; none on ``local[n]``."""
+    def executors(self, trial: str | None = None) -> list[str]:
+        """The executors that run apart from the driver, of a trial's newest application (None: of any job's), in the
+        order of Spark's ids; none on ``local[n]``."""
 
     def own_host(self) -> str:
         """The address at which the job's processes reach the harness, and nobody outside does: what listens for them
@@ -204,6 +205,9 @@ class Environment(Protocol):
 
     def kill_process(self, process: str) -> str:
         """SIGKILL one executor or Python worker; returns once it is confirmed dead."""
+
+    def terminate_process(self, process: str) -> str:
+        """SIGTERM to one executor, which may shut down in an orderly way or not; returns at once."""
 
     def kill_node(self, process: str) -> str:
         """SIGKILL the machine of Spark's on which this executor runs, with all on it. Raises EffectError."""

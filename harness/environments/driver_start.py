@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from shlex import join, quote
 
@@ -202,6 +203,21 @@ class DriverStart:
 def is_executor(command: Sequence[str]) -> bool:
     """Whether this is the command line of an executor's JVM."""
     return EXECUTOR in command and Path(command[0]).name == "java"
+
+
+def in_order(found: Iterable[tuple[str, Sequence[str]]], trial: str | None = None) -> list[str]:
+    """Of executors, each with its command line: those of the trial's newest application (None: of all), by their ids.
+
+    Spark's master names applications by time and number, so that the newest has the greatest name.
+    """
+    own = [one for one in found if trial is None or trial_of(" ".join(one[1])) in ("", trial)]
+    named = sorted((_after("--app-id", words), int(_after("--executor-id", words) or -1), name) for name, words in own)
+    return [name for application, _, name in named if trial is None or application == named[-1][0]]
+
+
+def _after(option: str, words: Sequence[str]) -> str:
+    """The word behind an option on a command line; empty if it is not there."""
+    return next((value for one, value in pairwise(words) if one == option), "")
 
 
 def _probed(probe: str) -> list[str]:

@@ -83,7 +83,15 @@ def act(
     reading = SourceReading(record)
     brokers = Brokers(environment, resources.source, resources.name, resources.open_in_kafka)
     actuator = TrialActuator(
-        environment, record, _worker_of(journal), reading, disk=disk, changes=changes, brokers=brokers, proxies=proxies
+        environment,
+        record,
+        _worker_of(journal),
+        reading,
+        disk=disk,
+        changes=changes,
+        brokers=brokers,
+        proxies=proxies,
+        trial=resources.name,
     )
     observe = _observer(resources, arranged, watch, disk)
     with ExitStack() as stack:

@@ -11,12 +11,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ...faults import SERVERS
-from ...faults.capabilities import FOLLOWERS, Impairment, Which
+from ...faults.capabilities import FOLLOWERS, Impairment, Nth, Which
 from ...plans import ActionReference
-from ..environments.base import Driver, EffectError, Environment, end_all
+from ..environments.base import EffectError, Environment, end_all
 from ..errors import ObservationError
 from ..kafka_transactions import transaction_coordinator
 from ..proxies.services import DIRECT, Proxies
+from ..runtime import waiting
 from ..runtime.waiting import WaitTimeout, wait_for
 from .brokers import Brokers
 from .checkpoint_changes import CheckpointChanges
@@ -41,6 +42,22 @@ COORDINATOR_SECONDS = 20.0
 """How long the coordinator that follows a dead one is waited for."""
 
 
+EXECUTOR_POLL = 0.5
+"""Seconds between two looks whether an executor has ended."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What was told to end: how people call it, what of it still runs, and what kills that. ``ended`` says which
+    process it was, once it has."""
+
+    name: str
+    alive: Callable[[], Sequence[str]]
+    kill: Callable[[], str]
+    poll: float
+    ended: Callable[[], None] = lambda: None
+
+
 @dataclass
 class TrialActuator:
     """What actions do to a trial's environment: implements :class:`onceproof.faults.capabilities.Actuator`.
@@ -50,7 +67,7 @@ class TrialActuator:
     ``worker_of`` names the Python worker that serves the task of a report. ``source`` says how drivers read theirs.
     ``disk`` knows what is not synced, where the plan takes that away. ``changes`` are those that can be made to the
     query's checkpoint. ``brokers`` knows which of them is what. The job's connections pass ``proxies``. ``others``
-    starts queries beside the trial's.
+    starts queries beside the trial's. Executors are known by the ``trial``'s name.
     """
 
     environment: Environment
@@ -63,8 +80,9 @@ class TrialActuator:
     brokers: Brokers | None = None
     proxies: Proxies = DIRECT
     others: OtherQueries | None = None
+    trial: str | None = None
     _watches: list[threading.Thread] = field(default_factory=list)
-    _ending: Driver | None = None
+    _ending: Ending | None = None
     _network: Network = field(init=False)
     _connections: Connections = field(init=False)
     _pauses: Pauses = field(init=False)
@@ -101,7 +119,7 @@ class TrialActuator:
         *,
         by: ActionReference | None = None,
         restart_after: float = 0.0,
-        which: Which | None = None,
+        which: Which | Nth | None = None,
     ) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
         if target == "driver":
@@ -113,7 +131,11 @@ class TrialActuator:
             return self._kill_server(target, restart_after)
         if target == "node":
             return self._kill_node(self._process("executor", point), restart_after)
-        return self.environment.kill_process(self._process(target, point))
+        process = self._process(target, point, which)
+        detail = self.environment.kill_process(process)
+        if target == "executor":
+            self._note_end(process, detail)
+        return detail
 
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0, names_kept: bool = False) -> str:
         """Returns what died, once it is confirmed, and what its disk lost. Raises EffectError."""
@@ -121,28 +143,53 @@ class TrialActuator:
             raise EffectError(f"the {target} loses no power: what is not synced is not known")
         return f"{self.kill(target, point, restart_after=restart_after)}; {self.disk.lose_power(names_kept=names_kept)}"
 
-    def terminate(self, target: str, point: Report, *, restart_after: float = 0.0) -> str:
-        """SIGTERM to the driver's main process. Raises EffectError."""
+    def terminate(
+        self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | Nth | None = None
+    ) -> str:
+        """SIGTERM to the driver's main process, or to an executor. Raises EffectError."""
+        if target == "executor":
+            process = self._process(target, point, which)
+            detail = self.environment.terminate_process(process)
+            self._ending = Ending(
+                process,
+                lambda: [one for one in self.environment.executors() if one == process],
+                partial(self.environment.kill_process, process),
+                EXECUTOR_POLL,
+                partial(self._note_end, process, detail),
+            )
+            return detail
         if target != "driver":
-            raise EffectError(f"the {target} cannot be told to end: only a driver can")
-        self._ending, detail = self._supervisor().terminate(point.get("process"), restart_after)
+            raise EffectError(f"the {target} cannot be told to end: only a driver or an executor can")
+        driver, detail = self._supervisor().terminate(point.get("process"), restart_after)
+        self._ending = Ending(
+            f"{driver.process} and all on its machine", driver.alive, partial(end_all, driver), waiting.POLL
+        )
         return detail
 
     def await_death(self, target: str, point: Report, seconds: float) -> str:
-        """Returns once nothing of the driver that was told to end runs any more; what still does after so many
-        ``seconds`` is killed. Raises EffectError."""
+        """Returns once nothing of what was told to end runs any more; what still does after so many ``seconds`` is
+        killed. Raises EffectError."""
         ending = self._ending
         if ending is None:
             raise EffectError(f"no {target} was told to end")
         try:
-            wait_for(lambda: not ending.alive(), seconds, "the driver's end", clock=self.stopwatch())
+            wait_for(lambda: not ending.alive(), seconds, f"the {target}'s end", ending.poll, self.stopwatch())
         except WaitTimeout:
             alive = ", ".join(ending.alive())
-            return f"{alive} still ran {seconds:g} s after SIGTERM: {end_all(ending)}"
-        return f"{ending.process} and all on its machine ended"
+            detail = f"{alive} still ran {seconds:g} s after SIGTERM: {ending.kill()}"
+        else:
+            detail = f"{ending.name} ended"
+        ending.ended()
+        return detail
 
     def pause(
-        self, target: str, point: Report, *, by: ActionReference, replace: bool = False, which: Which | None = None
+        self,
+        target: str,
+        point: Report,
+        *,
+        by: ActionReference,
+        replace: bool = False,
+        which: Which | Nth | None = None,
     ) -> str:
         """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place.
 
@@ -157,7 +204,9 @@ class TrialActuator:
             return self._pauses.end(paused_by)
         return self._pauses.end_last(target) or self._pauses.resume(self._pausable(target, point))
 
-    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | None = None) -> str:
+    def cut(
+        self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | Nth | None = None
+    ) -> str:
         """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
 
         Returns once nothing passes. Raises EffectError.
@@ -191,19 +240,33 @@ class TrialActuator:
             raise EffectError("no driver runs yet")
         return self.supervisor
 
-    def _process(self, target: str, point: Report, which: Which | None = None) -> str:
+    def _process(self, target: str, point: Report, which: Which | Nth | None = None) -> str:
+        if isinstance(which, Nth):
+            return self._executor(which)
         if which is not None:
             return self.environment.broker_process(self._brokers(point, which)[0])
         process = self.worker_of(point) if target == "worker" else point.get("process")
         if target == "executor" and not process:
-            process = next(iter(self.environment.executors()), None)
+            process = next(iter(self.environment.executors(self.trial)), None)
         if not process:
             raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)
 
-    def _pausable(self, target: str, point: Report, replace: bool = False, which: Which | None = None) -> Pausable:
+    def _executor(self, which: Nth) -> str:
+        found = self.environment.executors(self.trial)
+        if which.number >= len(found):
+            there = f"the job has {len(found)}, counted from 0" if found else "the job has none"
+            raise EffectError(f"there is no {which} just then: {there}")
+        return found[which.number]
+
+    def _note_end(self, process: str, detail: str) -> None:
+        self.record("process.ended", {"target": "executor", "process": process, "detail": detail})
+
+    def _pausable(
+        self, target: str, point: Report, replace: bool = False, which: Which | Nth | None = None
+    ) -> Pausable:
         stop, resume = self.environment.pause_process, self.environment.resume_process
-        if which is not None:
+        if which is not None and not isinstance(which, Nth):
             brokers = self._brokers(point, which)
             processes = [self.environment.broker_process(broker) for broker in brokers]
             settled = FETCHED_SECONDS if which.role == FOLLOWERS else 0.0
@@ -215,7 +278,7 @@ class TrialActuator:
                 partial(_all_of, self.environment.await_broker, brokers),
             )
         if target != "driver":
-            process = self._process(target, point)
+            process = self._process(target, point, which)
             return Pausable(target, process, partial(stop, process), partial(resume, process))
         incarnation = self._supervisor().driver_of(point.get("process"))
         driver = incarnation.driver
@@ -229,8 +292,8 @@ class TrialActuator:
         """The name that a plan has for the machine of ``process``, if it has one."""
         return f"broker{self.environment.broker_of(process)}" if target == "broker" else process.rpartition(":")[0]
 
-    def _brokers(self, point: Report, which: Which | None) -> list[int]:
-        if which is None:
+    def _brokers(self, point: Report, which: Which | Nth | None) -> list[int]:
+        if which is None or isinstance(which, Nth):
             return [self.environment.broker_of(self._process("broker", point))]
         if self.brokers is None:
             raise EffectError(f"no broker is found that is {which}")

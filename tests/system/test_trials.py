@@ -329,6 +329,18 @@ def test_an_executor_that_dies_before_its_pre_commit_is_replaced_by_a_second_att
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("action", ["kill(executor[1])", "stop(executor[0])"])
+@pytest.mark.parametrize("point", ["sink.write:before[batch=1]", "task.run:before[batch=1]#2"])
+def test_an_executor_is_ended_by_its_number_whichever_thread_is_parked(apart: Session, point: str, action: str) -> None:
+    result = apart.trial(Request("kafka_transactional", f"{point} -> {action}", workload=SMALL))
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result), described(result)
+    (ended,) = [event for event in result.journal if event["event"] == "process.ended"]
+    later = [event for event in result.journal if event["event"] == "point" and event["t"] > ended["t"]]
+    assert ended["process"] not in {event.get("process") for event in later}
+
+
+@pytest.mark.long
 def test_changes_of_files_by_executors_and_their_python_workers_are_stopped(apart: Session) -> None:
     """A sync that fails fails the task: a second attempt writes another file, and nothing of the first one is read."""
     plan = 'file:before[op=sync, path="target/*", batch=1] -> fail(error=ENOSPC)'

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from onceproof.faults.capabilities import Nth
 from onceproof.faults.injection import Stopwatch, wall_time
 from onceproof.harness.environments.base import EffectError
+from onceproof.harness.environments.driver_start import EXECUTOR, in_order
 from onceproof.harness.trial.actuator import TrialActuator
 from onceproof.harness.trial.network import Cut
 from onceproof.harness.trial.source_reading import SourceReading
@@ -31,8 +33,14 @@ class Machines:
     stuck: threading.Event | None = None
     healed: threading.Event = field(default_factory=threading.Event)
 
-    def executors(self) -> list[str]:
-        return ["worker1:7", "worker2:7"]
+    def executors(self, trial: str | None = None) -> list[str]:
+        return [one for one in ("worker1:7", "worker2:7") if one not in self.away]
+
+    def kill_process(self, process: str) -> str:
+        return self._kill(process)
+
+    def terminate_process(self, process: str) -> str:
+        return f"sent SIGTERM to {process}"
 
     def broker_of(self, process: str) -> int:
         return int(process.split(":")[0].removeprefix("kafka-"))
@@ -322,8 +330,58 @@ def test_a_driver_that_does_not_end_when_it_is_told_to_is_killed(bench: Bench) -
     assert bench.actuator.supervisor.ended
 
 
-def test_nothing_but_a_driver_can_be_told_to_end(bench: Bench) -> None:
-    with pytest.raises(EffectError, match="the broker cannot be told to end: only a driver can"):
+@pytest.mark.parametrize(("number", "process"), [(0, "worker1:7"), (1, "worker2:7")])
+def test_an_executor_that_is_named_by_its_number_is_struck_wherever_the_thread_is_parked(
+    bench: Bench, number: int, process: str
+) -> None:
+    which, point = Nth(number), {"phase": "sink.commit", "process": "driver:1"}
+    bench.actuator.cut("executor", point, None, LONG, which=which)
+    assert bench.machines.cut_off == [(process, None)]
+    bench.actuator.pause("executor", point, by=FIRST, which=which)
+    assert bench.machines.stopped == [process]
+    bench.actuator.resume("executor", point, paused_by=FIRST)
+    assert bench.actuator.kill("executor", TASK, which=which) == "killed"
+    assert bench.named("process.ended") == [{"target": "executor", "process": process, "detail": "killed"}]
+
+
+def test_an_executor_that_there_is_not_fails_its_fault(bench: Bench) -> None:
+    with pytest.raises(EffectError, match=r"there is no executor\[2\] just then: the job has 2, counted from 0"):
+        bench.actuator.kill("executor", TASK, which=Nth(2))
+    assert bench.machines.away == []
+
+
+def test_an_executor_that_is_told_to_end_is_named_once_it_has_ended(bench: Bench) -> None:
+    assert bench.actuator.terminate("executor", {}, which=Nth(1)) == "sent SIGTERM to worker2:7"
+    assert bench.named("process.ended") == []
+    bench.machines.away.append("worker2:7")
+    assert bench.actuator.await_death("executor", {}, 5.0) == "worker2:7 ended"
+    assert [event["process"] for event in bench.named("process.ended")] == ["worker2:7"]
+
+
+def test_an_executor_that_does_not_end_when_it_is_told_to_is_killed(bench: Bench) -> None:
+    bench.actuator.terminate("executor", TASK)
+    assert bench.actuator.await_death("executor", TASK, 0.01) == "worker2:7 still ran 0.01 s after SIGTERM: killed"
+
+
+EXECUTORS = [
+    (process, ["java", f"-Donceproof.trial={trial}", EXECUTOR, "--executor-id", number, "--app-id", application])
+    for process, trial, number, application in (
+        ("w:4", "mine", "10", "app-2024-0002"),
+        ("w:3", "mine", "9", "app-2024-0002"),
+        ("w:2", "other", "0", "app-2024-0003"),
+        ("w:1", "mine", "0", "app-2024-0001"),
+    )
+]
+
+
+def test_executors_are_in_the_order_of_their_ids_and_of_the_newest_application_of_the_trial() -> None:
+    assert in_order(EXECUTORS, "mine") == ["w:3", "w:4"]
+    assert in_order(EXECUTORS, "none") == []
+    assert in_order(EXECUTORS) == ["w:1", "w:3", "w:4", "w:2"]
+
+
+def test_a_broker_cannot_be_told_to_end(bench: Bench) -> None:
+    with pytest.raises(EffectError, match="the broker cannot be told to end: only a driver or an executor can"):
         bench.actuator.terminate("broker", BROKER)
     with pytest.raises(EffectError, match="no driver was told to end"):
         bench.actuator.await_death("driver", {}, 5.0)

@@ -294,6 +294,51 @@ def test_stages_are_numbered_within_the_batch_of_each_run_as_they_begin(journal:
     ]  # fmt: skip
 
 
+RUNS = [THREAD.replace("2222", number * 4) for number in "456"]
+"""Threads of three runs of one query."""
+
+
+@pytest.mark.parametrize(("run", "struck"), [(1, 0), (2, 1), (3, 2)])
+def test_a_run_is_counted_from_the_start_of_each(journal: Journal, acts: Acts, run: int, struck: int) -> None:
+    with serving(f"batch.plan:before[run={run}] -> kill(driver)", acts, journal) as injector:
+        for thread in RUNS:
+            probe = Probe(injector)
+            probe.ask("query.start", "before", thread=thread)
+            probe.ask("batch.plan", "before", thread=thread, batch=1)
+            probe.ask("batch.plan", "before", thread=thread, batch=2)
+    [reached] = journal.named("fault.reached")
+    assert reached["point"]["run"] in RUNS[struck], "the journal keeps the run's id"
+    assert reached["point"]["batch"] == 1
+
+
+def test_a_run_that_never_comes_is_not_reached(journal: Journal, acts: Acts) -> None:
+    with serving("sink.write:before[run=2] -> kill(driver)", acts, journal) as injector:
+        for phase in ("query.start", "sink.write"):
+            Probe(injector).ask(phase, "before", thread=RUNS[0], batch=0)
+        assert not injector.status()[0].reached
+    assert acts.done == []
+
+
+def test_what_runs_before_a_query_starts_belongs_to_the_run_to_come(journal: Journal, acts: Acts) -> None:
+    at: dict[str, Any] = {"role": "python-driver", "thread": "MainThread", "file": "s.py", "line": 4}
+    with serving("line[s.py:4][when=start, run=2] -> kill(driver)", acts, journal) as injector:
+        for driver, thread in zip("mn", RUNS, strict=False):
+            assert not injector.status()[0].reached
+            Probe(injector).ask("line", driver=driver, **at)
+            Probe(injector).ask("query.start", "before", thread=thread, driver=driver)
+        assert injector.status()[0].fired
+
+
+def test_a_task_of_another_job_group_belongs_to_the_newest_run(journal: Journal, acts: Acts) -> None:
+    query = "11111111-1111-1111-1111-111111111111"
+    with serving("task.run:before[run=2] -> kill(driver)", acts, journal) as injector:
+        for thread in RUNS[:2]:
+            assert not injector.status()[0].reached
+            Probe(injector).ask("query.start", "before", thread=thread)
+            Probe(injector).ask("task.run", "before", thread="Executor", query=query, run="mine", batch=1, stage=1)
+        assert injector.status()[0].fired
+
+
 def test_release_all_frees_what_a_fault_that_never_fires_would_hold_for_ever(journal: Journal, acts: Acts) -> None:
     plan = "task.run:after#9 -> kill(driver) with hold(task.run:before)"
     with serving(plan, acts, journal) as injector:

@@ -16,6 +16,7 @@ from onceproof.harness.environments.driver_start import parse_settings
 from onceproof.harness.errors import UsageError
 from onceproof.harness.java import Java, find_java, inspect, java_home_refused
 from onceproof.harness.runtime import processes
+from onceproof.harness.runtime.waiting import wait_for
 from onceproof.harness.spark import SparkInstall, spark_of
 from onceproof.harness.spark_conf import add_java_options, defaults_text, lean_properties, write_conf_dir
 
@@ -111,7 +112,8 @@ def test_a_runtime_that_gives_no_answer_is_ended_with_all_that_it_started(
     with pytest.raises(Unavailable, match=r"does not run: it gave no answer within 0\.3 s$"):
         inspect(executable)
     assert time.monotonic() - began < 20
-    assert (row := processes.look(int((tmp_path / "child").read_text()))) is None or not row.alive
+    child = int((tmp_path / "child").read_text())
+    wait_for(lambda: (row := processes.look(child)) is None or not row.alive, 5, "the end of what was killed")
 
 
 def test_why_the_java_of_java_home_is_not_taken_is_known(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from onceproof.harness.certification.points import Question, Space
 from onceproof.harness.certification.space import names_plans, select, space_of
 from onceproof.harness.cli import execute
 from onceproof.harness.environment_options import EnvironmentOptions
+from onceproof.harness.errors import UsageError
 from onceproof.harness.jobs import find_job
 from onceproof.harness.request import resolve_plan, with_brokers
 from onceproof.harness.sinks import find_sink
@@ -25,8 +26,17 @@ FAILURES = known_failures()
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
 def test_each_plan_can_be_had_by_both_of_its_sinks(failure: KnownFailure) -> None:
     for sink in (failure.catches.sink, failure.withstands.sink):
-        options = with_brokers(EnvironmentOptions(), failure.plan)
+        options = with_brokers(EnvironmentOptions(env=failure.only or "local"), failure.plan)
         resolve_plan(failure.plan, find_job(None), find_sink(sink), options)
+
+
+@pytest.mark.parametrize("failure", [one for one in FAILURES if one.only], ids=lambda failure: failure.name)
+def test_what_one_environment_alone_can_carry_out_is_refused_in_the_other(failure: KnownFailure) -> None:
+    with pytest.raises(UsageError, match=f"needs --env {failure.only}: in the local environment all machines are one"):
+        resolve_plan(failure.plan, find_job(None), find_sink(failure.catches.sink), EnvironmentOptions())
+    in_the_driver = EnvironmentOptions(env="docker", master="local[2]")
+    with pytest.raises(UsageError, match="needs --master standalone"):
+        resolve_plan(failure.plan, find_job(None), find_sink(failure.catches.sink), in_the_driver)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)

@@ -242,6 +242,31 @@ def test_an_executor_killed_at_a_moment_without_a_task_needs_its_death_only() ->
     assert report(paper, text).process == "local:7"
 
 
+def numbered(process: str, point: str) -> Paper:
+    """Two tasks run, each in its executor, and the plan kills that of one."""
+    paper = Paper().start().hand_over(1, 1)
+    for one, partition in (("w:8", 1), ("w:7", 0)):
+        task = task_of(0, one) | {"partition": partition, "task": partition}
+        paper.point("task.run", "before", 1, 1, **task)
+    if point == "sink.write:before":
+        paper.hand_over(1, 1)
+    paper.reached_last().fired("kill(executor[1])", confirmed=False)
+    paper.add("process.ended", target="executor", process=process, detail="dead")
+    return paper.confirmed("kill(executor[1])")
+
+
+@pytest.mark.parametrize("point", ["task.run:before", "sink.write:before"])
+def test_an_executor_killed_by_its_number_needs_a_second_attempt_of_its_own_task(point: str) -> None:
+    text = f"{point}[batch=1] -> kill(executor[1])"
+    of_the_parked, of_the_dead = (task_of(1, "w:9") | {"partition": partition} for partition in (0, 1))
+    paper = numbered("w:8", point).point("task.run", "before", 1, 1, **of_the_parked)
+    assert seen(paper, text) is None
+    assert seen(paper.point("task.run", "before", 1, 1, **of_the_dead), text) == (
+        "attempt 1 of task 1 of batch 1 ran in w:9"
+    )
+    assert seen(numbered("w:5", point), text) == "w:5 died"
+
+
 def test_an_executor_killed_at_a_moment_with_a_task_needs_its_second_attempt() -> None:
     text = "at(3s) -> kill(executor)"
     paper = Paper().start().hand_over(1, 1).point("task.run", "before", 1, 1, **task_of(0, "local:7"))

@@ -99,19 +99,33 @@ def test_a_single_edge_is_filled_in() -> None:
     assert at == Point("query.start", "before")
 
 
-@pytest.mark.parametrize("action", ["kill(executor)", "pause(executor, for=1s)"])
-def test_an_executor_is_refused_on_a_local_master(action: str) -> None:
-    error = refusal(f"task.run:before -> {action}", master="local[2]")
+@pytest.mark.parametrize("action", ["kill", "stop", "pause"])
+@pytest.mark.parametrize("executor", ["executor", "executor[1]"])
+def test_an_executor_is_refused_on_a_local_master(action: str, executor: str) -> None:
+    text = f"task.run:before -> {action}({executor}{', for=1s' if action == 'pause' else ''})"
+    error = refusal(text, master="local[2]")
     assert error.offending == "executor"
-    assert "needs --master standalone: on local[2] tasks run in the driver" in error.message
-    assert resolved(f"task.run:before -> {action}", master="standalone")
+    assert error.message == (f"{action}({executor}) needs --master standalone: on local[2] tasks run in the driver")
+    assert resolved(text, master="standalone")
+
+
+def test_an_executor_that_is_named_by_its_number_is_struck_at_any_point() -> None:
+    for at in ("sink.commit:before[batch=1]", "line[two_phase.py:5]", "txn.prepare:after", "at(3s)"):
+        for action in ("kill(executor[0])", "stop(executor[1])", "pause(executor[0], for=2s) then resume(executor)"):
+            found = resolved(f"{at} -> {action}", PYTHON, "standalone")
+            assert ("task.run", "before") in found.executor_points
+    cut = "sink.commit:before -> partition(executor[0], for=2s)"
+    assert resolved(cut, PYTHON, "standalone", network=True)
+    assert "partition(executor[0]) needs --env docker" in refusal(cut, PYTHON, "standalone").message
+    error = refusal("sink.commit:before -> kill(driver[1])", PYTHON, "standalone")
+    assert (error.offending, error.message) == ("1", "driver[1] of kill is for executor only")
 
 
 def test_an_executor_needs_a_point_at_which_one_is_parked() -> None:
     error = refusal("sink.commit:before -> kill(executor)", PYTHON, "standalone")
     assert (
-        "sink.commit stops the driver JVM: valid: task.run, task.open, task.input, task.row, task.commit, task.abort"
-        in error.message
+        "needs a point of a task, or a number (executor[0]), and sink.commit stops the driver JVM: valid: task.run, "
+        "task.open, task.input, task.row, task.commit, task.abort" in error.message
     )
     assert resolved("task.commit:before -> kill(executor)", PYTHON, "standalone")
     assert resolved("at(3s) -> kill(executor)", PYTHON, "standalone")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from onceproof.assertions.replay import examine
 from onceproof.faults import Injector, PlanError, parse
-from paper_trial import Paper, byte_equal, evidence, fault
+from paper_trial import Paper, byte_equal, evidence, fault, task_of
 from test_injector import Journal, Probe
 
 
@@ -22,7 +22,9 @@ class Cluster:
     done: list[tuple[str, str, float]] = field(default_factory=list)
     error: Exception | None = None
 
-    def terminate(self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0) -> str:
+    def terminate(
+        self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0, which: object = None
+    ) -> str:
         self.done.append(("terminate", target, restart_after))
         return "sent SIGTERM"
 
@@ -73,9 +75,26 @@ def test_its_restart_may_be_delayed_as_that_of_a_kill() -> None:
     assert cluster.done[0] == ("terminate", "driver", 2.0)
 
 
-def test_only_a_driver_can_be_stopped() -> None:
-    with pytest.raises(PlanError, match="stop has no target executor"):
-        parse("task.run:before -> stop(executor)")
+def test_nothing_but_a_driver_or_an_executor_can_be_stopped() -> None:
+    with pytest.raises(PlanError, match="stop has no target worker"):
+        parse("task.run:before -> stop(worker)")
+
+
+@pytest.mark.parametrize("executor", ["executor", "executor[1]"])
+def test_a_stopped_executor_needs_a_higher_attempt_of_what_it_ran_when_it_died(executor: str) -> None:
+    text = f"sink.commit:before[batch=1] -> stop({executor})"
+    if executor == "executor":
+        text = text.replace("sink.commit", "task.run")
+    paper = Paper().start().hand_over(1, 1)
+    ended, running = task_of(0, "w:7") | {"task": 5}, task_of(0, "w:7") | {"partition": 1, "task": 6}
+    for task in (running, ended):
+        paper.point("task.run", "before", 1, 1, **task)
+    paper.reached_last().fired(f"stop({executor})", confirmed=False, process="local:1")
+    paper.point("task.run", "after", 1, 1, **ended)
+    paper.add("process.ended", target="executor", process="w:7", detail="dead").confirmed(f"stop({executor})")
+    assert seen(paper, text) is None
+    again = task_of(1, "w:8") | {"partition": 1}
+    assert seen(paper.point("task.run", "before", 1, 1, **again), text) == "attempt 1 of task 1 of batch 1 ran in w:8"
 
 
 def stopped_in_batch_1(phase: str = "sink.write", edge: str = "before") -> Paper:

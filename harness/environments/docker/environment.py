@@ -32,7 +32,7 @@ from ..base import (
     Unavailable,
     end_all,
 )
-from ..driver_start import EXECUTOR, DriverStart, parse_settings, trial_of
+from ..driver_start import EXECUTOR, DriverStart, in_order, parse_settings, trial_of
 from ..failure_log import FailureLog
 from ..host import Host, inherited
 from . import containers, network
@@ -140,18 +140,21 @@ class DockerEnvironment:
             found += [process for worker in WORKERS for process in self._on_worker(worker, trial)]
         return found
 
-    def executors(self) -> list[str]:
+    def executors(self, trial: str | None = None) -> list[str]:
         found = []
         for worker in WORKERS if self.options.standalone else ():
-            pids = containers.inside(self.services.container(worker), self.services.tools, "executors")
-            found += [f"{worker.removeprefix('spark-')}:{pid}" for pid in pids]
-        return found
+            there = containers.inside(self.services.container(worker), self.services.tools, "executors")
+            found += [(f"{worker.removeprefix('spark-')}:{pid}", words) for pid, words in there]
+        return in_order(found, trial)
 
     # -- faults -----------------------------------------------------------------------------------------------------
 
     def kill_process(self, process: str) -> str:
         """SIGKILL an executor or a Python worker inside its container, together with what it started."""
         return f"killed {self._inside('end', process)}"
+
+    def terminate_process(self, process: str) -> str:
+        return f"sent SIGTERM to {self._inside('terminate', process)}"
 
     def kill_node(self, process: str) -> str:
         return self.services.kill_worker(_worker_of(process))
@@ -317,8 +320,10 @@ class DockerEnvironment:
         return next((one for one in of_jobs if address in containers.addresses_of(one)), None)
 
     def _others(self, container: Container) -> list[Container]:
-        """Every other running machine of the cluster; other drivers belong to other trials."""
-        return [one for one in self.services.running() if one.id != container.id and service_of(one) != DRIVER]
+        """Every other running machine of the cluster; other drivers than one that is cut off belong to other trials."""
+        among_drivers = service_of(container) == DRIVER
+        others = [one for one in self.services.running() if one.id != container.id]
+        return [one for one in others if not (among_drivers and service_of(one) == DRIVER)]
 
     def _find_failures(self) -> list[Failure]:
         with self._lock:

@@ -1,5 +1,5 @@
-"""Processes inside a container: ``inside.py end|freeze|thaw PID``, ``executors``, ``end-jobs``, ``client FROM TO`` (two
-ports) or ``lives PID:STARTED``.
+"""Processes inside a container: ``inside.py end|freeze|thaw|terminate PID``, ``executors``, ``end-jobs``,
+``client FROM TO`` (two ports) or ``lives PID:STARTED``.
 
 Standard library only. A copy of it, with processes.py and connections.py next to it, lies in the directory that all
 containers share, and only that copy runs; it prints one JSON document.
@@ -25,10 +25,13 @@ OF_JOBS = frozenset((EXECUTOR, "pyspark.daemon"))
 
 
 def act(verb: str, pid: int) -> list[str]:
-    """A process with all below it, which share its machine; returns what was acted on."""
+    """A process with all below it, which share its machine, but for SIGTERM; returns what was acted on."""
     row = processes.look(pid)
     if row is None or not row.alive:
         raise processes.Survivor(f"process {pid} is dead already")
+    if verb == "terminate":
+        processes.send(row, signal.SIGTERM)
+        return [str(row)]
 
     def select(rows: Any) -> Any:
         own = rows.get(pid)
@@ -45,9 +48,10 @@ def act(verb: str, pid: int) -> list[str]:
     return [str(each) for each in found]
 
 
-def executors() -> list[int]:
-    """Their JVMs: what runs them has the same words on its command line."""
-    return [row.pid for row in processes.table().values() if row.alive and _is_executor(processes.command(row.pid))]
+def executors() -> list[tuple[int, Sequence[str]]]:
+    """Their JVMs with their command lines: what runs them has the same words on its own."""
+    commands = [(row.pid, processes.command(row.pid)) for row in processes.table().values() if row.alive]
+    return [(pid, words) for pid, words in commands if _is_executor(words)]
 
 
 def _is_executor(command: Sequence[str]) -> bool:

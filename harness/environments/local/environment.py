@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import signal
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from ...runtime.ports import LOOPBACK
 from ...spark import spark_of
 from ..auxiliary import AuxiliaryProcess, start_auxiliary
 from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoint, ProcessSpec, Side
-from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, is_executor, user_settings
+from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, in_order, is_executor, user_settings
 from ..failure_log import FailureLog
 from ..host import SPARKS, Host, inherited
 from .clients import client_of
@@ -90,8 +91,9 @@ class LocalEnvironment:
         found = sorted({*executors, *marked, *self._guardian.strays()})
         return [reference(pid) for pid in found if trial is None or _trial_of(pid) in ("", trial)]
 
-    def executors(self) -> list[str]:
-        return [reference(pid) for pid in self.services.executor_pids() if is_executor(processes.command(pid))]
+    def executors(self, trial: str | None = None) -> list[str]:
+        commands = {pid: processes.command(pid) for pid in self.services.executor_pids()}
+        return in_order(((reference(pid), words) for pid, words in commands.items() if is_executor(words)), trial)
 
     def own_host(self) -> str:
         return LOOPBACK
@@ -115,6 +117,11 @@ class LocalEnvironment:
         except processes.Survivor as error:
             raise EffectError(f"kill of {process}: {error}") from error
         return f"killed {', '.join(map(str, ended))}"
+
+    def terminate_process(self, process: str) -> str:
+        row = self._ours(process)
+        processes.send(row, signal.SIGTERM)
+        return f"sent SIGTERM to {row}"
 
     def kill_node(self, process: str) -> str:
         raise EffectError(f"{process} has no machine of its own: in the local environment all machines are one")
