@@ -1,11 +1,12 @@
 """Second faults in the recovery from a batch that is half written.
 
-Which code runs after a fault at a line, or where a service refuses what it is asked, shows only in the trial that
-strikes there: its journal has every line that was executed. What neither the reference nor the traced replay ran
-becomes a plan of two faults: the driver dies there once more. So does each error that is caught where the recovery
-calls something, also where the replay of a whole batch does the same: the question whether something is left over has
-another answer in a half-written batch. And at lines of it that may change something the driver stands still until
-another one has recovered: what it goes on with is old then.
+Which code runs after a fault at a line, or where a request is lost or refused, shows only in the trial that strikes
+there: its journal has every line that was executed. What neither the reference nor the traced replay ran becomes a plan
+of two faults: the driver dies there once more. So does each error that is caught where the recovery calls something,
+also where the replay of a whole batch does the same: the question whether something is left over has another answer in
+a half-written batch. It is raised as well where an error is handled, by code that asks what has become of a request:
+once after one that was carried out, and once after one that was not. And at lines of the recovery that may change
+something the driver stands still until another one has recovered: what it goes on with is old then.
 
 Several crashes lead to the same code: those with the least and with the most done before them stand for all. What is
 left behind by a crash may depend on how tasks took turns, so that one of the two may not come as far again: then the
@@ -21,10 +22,10 @@ from operator import attrgetter
 
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
-from .points import FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
+from .points import DROP, FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
 from .requests import ANSWER
 from .strikes._zombies import paused
-from .trace import Event, Line, Way, around, executions, line_of, task_lines, ways_to
+from .trace import Event, Line, Step, Way, around, executions, line_of, task_lines, ways_to
 
 DETAIL = "after a fault at {step}"
 
@@ -37,7 +38,7 @@ def shows_a_recovery(point: SweepPoint) -> bool:
     """Whether the trial of this point is to report every line: what comes after its fault may run nowhere else."""
     if point.batch is None or point.seen_once or len(point.plan.faults) != 1:
         return False
-    shown = (KILL.name, FAIL.name) if isinstance(point.at, Line) else (ANSWER,)
+    shown = (KILL.name, FAIL.name) if isinstance(point.at, Line) else (ANSWER, DROP.name)
     return point.plan.faults[0].actions[0].name in shown
 
 
@@ -56,7 +57,8 @@ class _Second:
     @property
     def leads_to(self) -> tuple[object, ...]:
         """What it has in common with those for which it may stand."""
-        return _kills(self.point), *self.way, format_action(self.action)
+        asks = self.action.name == FAIL.name and not _kills(self.point)
+        return _kills(self.point), *self.way, format_action(self.action), *([_is_done(self.point)] if asks else [])
 
 
 def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
@@ -82,6 +84,9 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
             new = [one for one in seconds if one.way[1] not in lines]
             first = [replace(one, way=(None, one.way[1])) for one in new]
             seconds = [*first, *_at_their_last(new, before, handled), *to_old]
+            for line, nth, count, action in errors_anew(question.code, before, handled):
+                if line not in lines:
+                    seconds.append(_Second(point, (None, line), nth, count, len(before), action))
         for second in seconds:
             found.setdefault(second.leads_to, []).append(second)
     paused_at = [leads_to for leads_to, (one, *_) in found.items() if one.action == PAUSE]
@@ -114,6 +119,12 @@ def _taken_for_dead(question: Question, new: Sequence[_Second], in_tasks: Set[Li
 
 def _kills(point: SweepPoint) -> bool:
     return point.plan.faults[0].actions == (KILL,)
+
+
+def _is_done(point: SweepPoint) -> bool:
+    """Whether what failed or was lost there had been carried out."""
+    (fault,) = point.plan.faults
+    return bool(fault.actions[0].arguments.get("after")) or (isinstance(point.at, Step) and point.at.edge == "after")
 
 
 def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[list[Event], list[Event], str | None]:

@@ -74,7 +74,7 @@ def test_every_job_but_the_plain_one_has_a_wrong_copy() -> None:
 @pytest.mark.parametrize("job", ["tumbling_window", *map(long, sorted(set(WRONG) - {"tumbling_window"}))])
 def test_a_job_with_an_error_is_found(trial: Run, tmp_path: Path, job: str) -> None:
     right, wrong = WRONG[job]
-    sink = "fan_out" if job == "fan_out" else "postgres_upsert"
+    sink = "fan_out" if job == "fan_out" else "postgres_ledger"  # an upsert would make up for rows that come twice
     result = trial(sink, job=str(copied(job, tmp_path, right, wrong)))
     assert result.verdict.outcome == "fail", described(result)
 

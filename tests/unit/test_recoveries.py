@@ -176,8 +176,25 @@ def test_what_a_sink_does_instead_where_a_service_has_refused_is_struck_too() ->
     refused = "request:before[service=api, kind=POST, batch=1]#1 -> answer(SERVICE_UNAVAILABLE)"
     at = SweepPoint(Step("request", "before"), "answer", "middle", 1, parse(refused))
     assert shows_a_recovery(at)
-    assert not shows_a_recovery(replace(at, plan=parse(refused.replace("answer(SERVICE_UNAVAILABLE)", "drop"))))
+    assert shows_a_recovery(replace(at, plan=parse(refused.replace("answer(SERVICE_UNAVAILABLE)", "drop"))))
+    assert not shows_a_recovery(replace(at, plan=parse(refused.replace("answer(SERVICE_UNAVAILABLE)", "delay(16s)"))))
     journal = [line(5), reached(refused), line(9), line(9), line(8)]
     texts = [one.text for one in recoveries(question(5, 7, 8), [(at, journal)])]
     assert texts[0] == f"{refused}; line[s.py:9][batch=1]#1 -> kill(driver)"
     assert f"{refused}; line[s.py:9][batch=1]#2 -> kill(driver)" in texts, "and behind a part of it"
+
+
+def test_the_question_what_has_become_of_a_request_fails_once_where_it_was_done_and_once_where_not() -> None:
+    """At 9, which only the handler of the first error has, and where a second one is caught."""
+    code = Code(errors=lambda lines: ["OSError"] if lines[0].line in (5, 9) else [], calls=lambda at: True)
+    trace = [line(number) for number in (5, 7, 8)]
+    asked = Question(trace=trace, roles={"middle": 1}, refusal=lambda plan: None, code=code)
+    lost = [f"request:{edge}[service=api, kind=POST, batch=1]#1 -> drop" for edge in ("before", "after", "after")]
+    lost[2] = lost[2].replace("POST", "PUT")
+    struck = []
+    for text in lost:
+        step = Step("request", text.partition(":")[2].partition("[")[0])
+        journal = [line(5), reached(text), line(9), line(7), line(8)]
+        struck.append((SweepPoint(step, "drop", "middle", 1, parse(text)), journal))
+    texts = [one.text for one in recoveries(asked, struck) if one.action.startswith("fail")]
+    assert texts == [f"{text}; line[s.py:9][batch=1]#1 -> fail(error=OSError)" for text in lost[:2]]
