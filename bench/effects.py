@@ -89,18 +89,30 @@ def cells(sink: str, points: str, certificate: Certificate, commit: str) -> list
     ]
 
 
+def first_of_all(sink: str, matrix: Mapping[str, Any]) -> list[list[str]]:
+    """What the whole sweep of a broken sink found first; nothing of a sink that ``make matrix`` has not met."""
+    if sink not in matrix or not matrix[sink]["broken"]:
+        return []
+    name, _, verdict, _, *rest = matrix[sink]["cells"]
+    return [[name, "all", verdict, *rest]]
+
+
 def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
     """The page, as Markdown."""
+    matrix = MATRIX.load()
+    rows = {path.stem: lines.get(path.stem) or first_of_all(path.stem, matrix) for path, _ in sinks(())}
+    found = {sink: of_sink for sink, of_sink in rows.items() if of_sink}
     parts = [
         "# Effects and lines",
         "What sweeps by effects alone (`--points effects`) and by lines alone (`--points lines`) come to: `make "
         "matrix-effects`. A broken sink's sweeps end at their first failed point, so that *points* says how many were "
         "needed; its sweep by lines begins with the two traces of the one by effects. Rows without *minutes* are those "
         "of a correct sink, counted in its whole sweep, of which both are parts; *all* is that sweep, where its points "
-        "were not counted by kind. What both leave to other points (steps, servers, slow requests) is in "
-        "[matrix.md](matrix.md).",
-        table(HEAD, [row for name in sorted(lines) for row in lines[name]]),
-        missing(lines),
+        "were not counted by kind, and of a broken sink where both have not been swept apart yet: then its first point "
+        "that fails says whether a request, a change of a file or a line found it first. What both leave to other "
+        "points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
+        table(HEAD, [row for name in sorted(found) for row in found[name]]),
+        missing(found),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
