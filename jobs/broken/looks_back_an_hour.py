@@ -1,12 +1,12 @@
-"""Rows are inserted where the last hour of the table does not have them yet, under a lock of the table. Flaw: duplicated.
+"""Rows are inserted where the last hour of the table does not have them yet, under a lock of it. Flaw: duplicated.
 
-The table is large, in order of event time, and has no unique constraint. A batch is staged, and what is not there yet is
-inserted. The look is bounded, so that the planner need not go through years of rows for each batch: from an hour before
-the batch's newest row on. One transaction a batch; who waits for the lock sees what the one before has committed, so a
-driver that was taken for dead finds the batch, whenever it goes on.
+The table is large, in order of event time, and has no unique constraint. A batch is staged, and what is not there yet
+is inserted. The look is bounded, so that the planner need not go through years of rows for each batch: from an hour
+before the batch's newest row on. One transaction a batch; who waits for the lock sees what the one before has
+committed, so a driver that was taken for dead finds the batch, whenever it goes on.
 
-Breaks when a batch comes again that has a row more than an hour older than its newest one (a phone that was off): that is
-not found, and is inserted again. A bound by each row's own time prunes as well, and is right.
+Breaks when a batch comes again that has a row more than an hour older than its newest one (a phone that was off): that
+is not found, and is inserted again. A bound by each row's own time prunes as well, and is right.
 """
 
 from __future__ import annotations

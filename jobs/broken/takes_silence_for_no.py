@@ -1,8 +1,8 @@
 """Rows and batch id by one script of Redis under a fencing token; a lost answer is looked into once. Flaw: duplicated.
 
-Each hand-over raises a counter, its token, and only then looks whether the batch is known. The script writes if the token
-is still the counter's value: whoever was taken for dead is refused. Where the connection ends in place of an answer, the
-script may have run: that is looked up, and if not, it is sent once more.
+Each hand-over raises a counter, its token, and only then looks whether the batch is known. The script writes if the
+token is still the counter's value: whoever was taken for dead is refused. Where the connection ends in place of an
+answer, the script may have run: that is looked up, and if not, it is sent once more.
 
 Breaks when the script has run, its answer is lost, and the look alone fails (a proxy that still has the old backend, a
 name with two addresses of which one is dead): the second try succeeds, and all rows are there twice. The look and the

@@ -30,7 +30,7 @@ FOUND = {
     "ledger_in_a_task": ("task.input:before", "lost"),
     "ledger_without_batch_zero": ("sink.write:after", "duplicated"),
     "rewrites_known_batches": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
-    "takes_silence_for_no": ("request:after,line", "duplicated"),
+    "takes_silence_for_no": ("request:after,line *", "duplicated"),
     "looks_back_an_hour": ("sink.write:after", "duplicated"),
     "error_taken_for_absent": ("line *:{return connection.execute(KNOWN}", "duplicated"),
     "gives_up_on_conflicts": ("line *:{cursor.execute(RECORD}", "lost"),

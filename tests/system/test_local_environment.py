@@ -487,6 +487,42 @@ def test_a_killed_executor_is_replaced_and_its_tasks_run_again(standalone: Local
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("part", ["executor", "worker"])
+def test_a_paused_executor_or_worker_stands_still_with_all_below_it_until_it_is_resumed(
+    standalone: LocalEnvironment, tmp_path: Path, part: str
+) -> None:
+    def row(pid: int) -> processes.Process:
+        found = processes.look(pid)
+        assert found is not None
+        return found
+
+    driver = standalone.start_driver(spec(tmp_path))
+    worker = workers(tmp_path, 2)[0]
+    executor = row(row(row(worker).parent).parent).pid
+    standalone.pause_process(f"local:{executor if part == 'executor' else worker}")
+    assert row(worker).state in processes.STOPPED
+    assert (row(executor).state in processes.STOPPED) == (part == "executor")
+    (tmp_path / "finish").touch()
+    assert driver.wait(1) is None, "its task is not done"
+    standalone.resume_process(f"local:{executor if part == 'executor' else worker}")
+    assert driver.wait(60) == 0
+    assert "counted 4" in (tmp_path / "driver.log").read_text()
+
+
+@pytest.mark.long
+def test_an_executor_that_is_told_to_end_does_so_and_is_replaced(standalone: LocalEnvironment, tmp_path: Path) -> None:
+    driver = standalone.start_driver(spec(tmp_path))
+    workers(tmp_path, 2)
+    first, other = standalone.executors()
+    standalone.terminate_process(first)
+    wait_for(lambda: first not in standalone.executors(), 30, "its end")
+    assert other in standalone.executors()
+    workers(tmp_path, 3)
+    (tmp_path / "finish").touch()
+    assert driver.wait(300) == 0
+
+
+@pytest.mark.long
 def test_three_brokers_survive_the_death_of_the_controller() -> None:
     environment = open_local(LocalOptions(brokers=3))
     try:
