@@ -27,10 +27,10 @@ window ends with aborted records, so that a cut that falls a few offsets off the
 last cycle is a little shorter: the last batch takes all the rest, and no tiny one follows.
 
 The rows are unkind on purpose, so that no sink looks right because its input was easy: ids are not in the order of
-writing, event times are late by up to 100 s, and rows with different ids may have the same time, the same key and
-value, or everything in common. A key has many events, in several batches, but always in one partition. Texts are empty,
-long or not ASCII. Against false alarms nothing is null, values are multiples of 1/8, times whole milliseconds, no text
-holds a control character, and each id, however large, is exact as a double.
+writing, event times are late by up to 100 s, some by 40 days besides, and rows with different ids may have the same
+time, the same key and value, or everything in common. A key has many events, in several batches, but always in one
+partition. Texts are empty, long or not ASCII. Against false alarms nothing is null, values are multiples of 1/8, times
+whole milliseconds, no text holds a control character, and each id, however large, is exact as a double.
 """
 
 from __future__ import annotations

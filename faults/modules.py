@@ -55,7 +55,7 @@ def from_elsewhere(path: Path) -> list[str]:
         names[0]
         for file, (_, tree) in modules_of(path).items()
         for base, names in _names(tree, root / file, root)
-        if base == root and not any(_files(root, names[:1], root)) and not (root / names[0]).is_dir()
+        if base == root and not any(_files(root, names[:1], root)) and not any((root / names[0]).glob("**/*.py"))
     }
     return sorted(named - sys.stdlib_module_names - NOT_OURS - SEEN_BY_WHAT_THEY_ASK)
 

@@ -47,7 +47,7 @@ def services(path: Path, value: object, written: Collection[str] | None) -> tupl
         if written is not None and service not in written:
             raise SinkError(
                 f"sink {path.name}: service {service!r} is not in the text of SERVICES: write SERVICES = "
-                f'("{service}",) at the left margin'
+                f"{tuple(value)!r} at the left margin"
             )
     return tuple(value)
 

@@ -120,6 +120,8 @@ def misfit(name: str, function: Any) -> tuple[str, str] | None:
 
 def deferred(name: str, function: Any) -> bool:
     """Whether a call gives an object that has done nothing yet, such as a coroutine. A reader may yield its rows."""
+    if not inspect.isroutine(function) and not inspect.isclass(function):
+        function = getattr(function, "__call__", function)  # noqa: B004
     return (
         inspect.iscoroutinefunction(function)
         or inspect.isasyncgenfunction(function)

@@ -99,7 +99,7 @@ def _check_arguments(planned: PlannedAction) -> None:
             message = f"{parameter.name} is for a point without edges: {planned.phase.name} has an edge for that"
             raise planned.error(message, "arguments", parameter.name)
         if given and parameter.targets and planned.action.target not in parameter.targets:
-            name = planned.action.numbered_target if parameter.name == NUMBER else parameter.name
+            name = f"the number in {planned.action.numbered_target}" if parameter.name == NUMBER else parameter.name
             message = f"{name} of {planned.spec.name} is for {listed(parameter.targets)} only"
             raise planned.error(message, "arguments", parameter.name)
         choices = parameter.choices_in.get(planned.phase.where, ()) if planned.phase else ()

@@ -40,10 +40,10 @@ class Case:
 
 
 def line_with(sink: str, text: str) -> str:
-    """The first line of a sink's file that has ``text``, as a point."""
+    """The first line of a sink's file that has ``text``, as a point; where none has, one that a plan is refused for."""
     file = find_sink(sink)
     lines = file.read_text().splitlines()
-    return f"line[{file.name}:{next(number for number, line in enumerate(lines, 1) if text in line)}]"
+    return f"line[{file.name}:{next((number for number, line in enumerate(lines, 1) if text in line), 1)}]"
 
 
 CASES = (

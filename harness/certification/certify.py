@@ -33,7 +33,7 @@ from .engine import Engine
 from .failing_anyway import without_what_fails_anyway
 from .idle import idle
 from .inputs import inputs_of
-from .one_place import NOTE, is_one, may_be_one
+from .one_place import NOTE, is_cleaned, is_one, may_be_one
 from .packing import Pack, of_each_kind, packs
 from .points import EMPTY, Question, Space, SweepPoint
 from .question import question_of, replay_of, replays
@@ -147,7 +147,7 @@ class _Sweeping:
             return
         ids = shared(self.state.trace.journal, replay)
         one_place = is_one(self.state.trace.journal, replay)
-        if replay and not ids and not one_place:
+        if replay and not ids and not one_place and not is_cleaned(replay):
             self._lanes = self._side_by_side(self.state)
         question = self._question(self.state, replay)
         space = space_of(question)

@@ -20,5 +20,10 @@ def may_be_one(trace: Iterable[Event]) -> bool:
     return any(event["event"] == FOUND for event in trace)
 
 
+def is_cleaned(trace: Iterable[Event]) -> bool:
+    """Whether nobody will ever know: the sink removes what a second trial would find."""
+    return any(event["event"] == FOUND and event["cleaned"] for event in trace)
+
+
 def is_one(*traces: Iterable[Event]) -> bool:
     return any(event["event"] == FOUND and event["rows"] for trace in traces for event in trace)

@@ -3,7 +3,8 @@
 The model is POSIX's, for what Python processes of the job change below the watched directories:
 
 - What was written to a file is there after fsync of the file; until then it has what it had at its last one. A new
-  file is there after fsync of the file itself. What is written to one that was opened with O_SYNC or O_DSYNC is there.
+  file is there after fsync of the file itself. What is written to one that was only ever opened with O_SYNC or O_DSYNC
+  is there; descriptors of both kinds of one file are not told apart, and count as ordinary ones.
 - A rename, a link or a removal is there after fsync of its directory, of a rename the new one. A new directory is there
   at once: an empty one is no data.
 - sync(2) and syncfs(2) are all of these.
@@ -48,6 +49,7 @@ class Disk:
     kept: Path
     _synced: dict[Inode, bytes | None] = field(default_factory=dict)
     _synchronous: set[Inode] = field(default_factory=set)
+    _plain: set[Inode] = field(default_factory=set)
     _pending: list[_Pending] = field(default_factory=list)
     _replaced: dict[str, Path] = field(default_factory=dict)
     _number: int = 0
@@ -122,7 +124,9 @@ class Disk:
 
     def _open(self, inode: Inode, *, synchronous: bool) -> None:
         self._synced.setdefault(inode, None)
-        if synchronous:
+        if not synchronous:
+            self._plain.add(inode)
+        elif inode not in self._plain:
             self._synchronous.add(inode)
 
     def _end_synchronous(self, path: Path) -> None:
@@ -134,7 +138,10 @@ class Disk:
 
     def _sync_all(self) -> None:
         self._pending.clear()
-        self._synced |= {inode: content for inode, content in self._contents().items() if inode in self._synced}
+        for inode, path in self._inodes():
+            if inode in self._synced:
+                with suppress(FileNotFoundError):  # somebody else has removed it meanwhile
+                    self._synced[inode] = path.read_bytes()
 
     def _sync(self, path: Path) -> None:
         if path.is_dir():
@@ -159,8 +166,12 @@ class Disk:
 
     def _inodes(self) -> list[tuple[Inode, Path]]:
         """Each file once for each of its names."""
-        paths = [path for path in sorted(self.directory.rglob("*")) if self.kept not in path.parents]
-        return [(path.stat().st_ino, path) for path in paths if path.is_file() and not path.is_symlink()]
+        found = []
+        for path in sorted(self.directory.rglob("*")):
+            if self.kept not in path.parents and path.is_file() and not path.is_symlink():
+                with suppress(FileNotFoundError):
+                    found.append((path.stat().st_ino, path))
+        return found
 
     def _contents(self) -> dict[Inode, bytes | None]:
         return {inode: path.read_bytes() for inode, path in self._inodes()}

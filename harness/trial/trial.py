@@ -157,13 +157,15 @@ class _Trial:
         return evidence, verdict
 
     def _look_for_rows_of_others(self, resources: Resources) -> None:
-        """What another trial may have left in a system of the user's own, which ``prepare`` may be about to remove."""
+        """What another trial may have left in a system of the user's own, which ``prepare`` may be about to remove. Its
+        process has met a table that is not there, or has one open: it is ended before ``prepare``."""
         if _is_of_its_own(self.spec) or "read" not in self.spec.sink.functions:
             return
         rows = 0
         with suppress(SinkError):  # what prepare makes is not there yet
-            rows = len(self.sink_process.read(resources.namespace("harness")))
-        self.journal.record("target.found", {"rows": rows})
+            rows = len(self.sink_process.read(resources.namespace("harness"), LOOK))
+        self.sink_process.close()
+        self.journal.record("target.found", {"rows": rows, "cleaned": "cleanup" in self.spec.sink.functions})
 
     def _arrange(self) -> _Arranged:
         spec = self.spec
@@ -299,6 +301,10 @@ def _raw(settler: Settler, warnings: list[str]) -> dict[str, int]:
     except ObservationError as error:
         warnings.append(f"the rows that lie in the target were not counted: {one_line(error)}")
         return {}
+
+
+LOOK = 10.0
+"""Seconds for a look at what another trial may have left: a reader may wait for what ``prepare`` makes."""
 
 
 def _is_of_its_own(spec: TrialSpec) -> bool:

@@ -151,6 +151,13 @@ BAD_SINKS = {
         {"write_batch": "def write_batch(df, batch_id, target):\n    yield df"},
         "write_batch is a coroutine or a generator",
     ),
+    "a coroutine of a class": (
+        {
+            "write_batch": "class Writer:\n    async def __call__(self, df, batch_id, target):\n        pass\n\n"
+            "write_batch = Writer()"
+        },
+        "write_batch is a coroutine or a generator",
+    ),
     "a service that its text does not name": (
         {"SERVICES": "globals().update(SERVICES=('postgres',))"},
         "service 'postgres' is not in the text of SERVICES",

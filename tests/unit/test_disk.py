@@ -196,6 +196,33 @@ def test_a_file_that_is_opened_synchronous_has_what_was_written_until_it_is_open
     assert job.files == {"a": "1", "b": "1"}
 
 
+def test_a_file_that_is_opened_both_ways_counts_as_an_ordinary_one(job: Job) -> None:
+    job.write("a", "1")
+    job.write("a", "2", synchronous=True)
+    job.disk.lose_power()
+    assert job.files == {}
+
+
+def test_what_vanishes_meanwhile_does_not_keep_a_sync_of_everything_from_the_rest(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.write("a", "1")
+    job.write("b", "1")
+    read = Path.read_bytes
+
+    def vanishing(path: Path) -> bytes:
+        if path.name == "a":
+            raise FileNotFoundError(path)
+        return read(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", vanishing)
+        with job.reported("sync", "", everywhere=True):
+            pass
+    job.disk.lose_power()
+    assert job.files == {"b": "1"}
+
+
 def test_links_and_removals_are_undone_in_turn(job: Job) -> None:
     job.write("draft", "one")
     job.sync("draft")

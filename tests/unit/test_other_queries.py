@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from onceproof.assertions.replay import examine
 from onceproof.faults import SinkShape
-from onceproof.harness.certification.one_place import is_one, may_be_one
+from onceproof.harness.certification.one_place import is_cleaned, is_one, may_be_one
 from onceproof.harness.certification.points import Question
 from onceproof.harness.certification.shared_ids import note_of, of_no_query, shared
 from onceproof.harness.certification.space import space_of
@@ -167,7 +167,9 @@ def test_a_certificate_says_why_trials_ran_one_after_the_other() -> None:
 
 
 def test_trials_share_a_place_where_rows_of_another_one_were_there_before() -> None:
-    first, other, empty = ([{"event": "target.found", "rows": rows}] for rows in (0, 3, 0))
+    first, other, empty = ([{"event": "target.found", "rows": rows, "cleaned": False}] for rows in (0, 3, 0))
+    cleaned = [{"event": "target.found", "rows": 0, "cleaned": True}]
+    assert (is_cleaned(cleaned), is_cleaned(first)) == (True, False)
     assert may_be_one(first)
     assert not may_be_one([{"event": "trial.armed"}])
     assert is_one(first, other)

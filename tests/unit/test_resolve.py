@@ -118,7 +118,7 @@ def test_an_executor_that_is_named_by_its_number_is_struck_at_any_point() -> Non
     assert resolved(cut, PYTHON, "standalone", network=True)
     assert "partition(executor[0]) needs --env docker" in refusal(cut, PYTHON, "standalone").message
     error = refusal("sink.commit:before -> kill(driver[1])", PYTHON, "standalone")
-    assert (error.offending, error.message) == ("1", "driver[1] of kill is for executor only")
+    assert (error.offending, error.message) == ("1", "the number in driver[1] of kill is for executor only")
 
 
 def test_an_executor_needs_a_point_at_which_one_is_parked() -> None:

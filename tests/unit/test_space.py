@@ -303,6 +303,15 @@ def test_a_driver_that_was_taken_for_dead_goes_on_at_files_whose_name_the_other_
     assert any("target/1.zip" in text for text in dies), dies
 
 
+def test_where_all_names_are_new_in_each_run_it_stands_still_at_the_first_and_the_last_change() -> None:
+    made = [("create", "target/draft-*"), ("sync", "target/draft-*"), ("rename", "target/part-*")]
+    trace = [point("file", edge, batch=1, op=op, path=path) for op, path in made for edge in ("before", "after")]
+    points = space([*batch_of(1), *trace], roles={"middle": 1}).points
+    ends = [one.text for one in points if one.text.endswith("until batch.commit:after[batch=1]")]
+    at = [text.partition("[op=")[2].partition(",")[0] for text in ends if text.startswith("file:before")]
+    assert at == ["create", "rename"]
+
+
 def test_a_driver_that_was_taken_for_dead_dies_behind_changes_that_take_something_away() -> None:
     made = [("create", "target/note"), ("create", "target/rows"), ("rename", "target/new")]
     trace = [point("file", edge, batch=1, op=op, path=path) for op, path in made for edge in ("before", "after")]

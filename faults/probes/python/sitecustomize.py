@@ -487,10 +487,14 @@ def _printable(kind: Any, made: BaseException, message: str) -> BaseException:
     """A handler may log the exception, and its class may print what ``__init__`` would have set: then it is one of a
     class below, which prints the message."""
     try:
-        str(made)
+        str(made), repr(made)
     except Exception:
-        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__str__": lambda error: message}
-        below: Any = type(kind.__name__, (kind,), named)
+        prints = dict.fromkeys(("__str__", "__repr__"), lambda error: message)
+        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, **prints}
+        try:
+            below: Any = type(kind.__name__, (kind,), named)
+        except TypeError:  # the class lets no other one stand below it
+            return made
         return below.__new__(below, message)  # type: ignore[no-any-return]
     return made
 

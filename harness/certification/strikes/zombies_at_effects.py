@@ -51,7 +51,7 @@ def at_effects(question: Question) -> Iterator[SweepPoint]:
 def _chosen(question: Question, family: Family) -> list[Effect]:
     found = effects_of(question, family, question.middle)
     by_lines = bool(of_changes(question, question.middle))
-    named = [one for one in found if one is found[0] or _is_shared(one)]
+    named = [one for one in found if one is found[0] or one is found[-1] or _is_shared(one)]
     chosen = [*evenly(named, EFFECTS if by_lines else 2 * EFFECTS)]
     if family is REQUESTS:
         chosen += [one for one in evenly(endings(found), ENDINGS) if one not in chosen]

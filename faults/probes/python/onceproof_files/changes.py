@@ -105,7 +105,8 @@ def change_of(call: Call) -> Change | None:
     if name in ("ftruncate", "fsync", "fdatasync"):
         return _of_descriptor(call)
     if name in ("sync", "syncfs"):
-        return Change("sync", "", os.sync, traits=["everywhere"])
+        file = f"/proc/{call.thread}/fd/{call.number(0)}" if name == "syncfs" else ""
+        return Change("sync", file and os.path.realpath(file, strict=True), os.sync, traits=["everywhere"])  # all disks
     return None
 
 

@@ -65,7 +65,8 @@ class Files:
     def _named(self, change: Change) -> dict[str, str] | None:
         """``path`` and ``source`` as they are reported; None if neither is watched."""
         if "everywhere" in change.traits:
-            return {"path": self._names.first}
+            there = not change.path or self._names.share_a_file_system_with(change.path)
+            return {"path": self._names.for_all} if there else None
         path, source = self._names.of(change.path), self._names.of(change.source) if change.source else None
         if path is None and source is None:
             return None

@@ -20,9 +20,14 @@ class Names:
         self._left_out = tuple(left_out)
 
     @property
-    def first(self) -> str:
-        """What stands for all of them."""
-        return next(iter(self._roots.values()))
+    def for_all(self) -> str:
+        """What stands for all of them: ``target``, if there is one."""
+        found = list(self._roots.values())
+        return "target" if "target" in found else found[0]
+
+    def share_a_file_system_with(self, path: str) -> bool:
+        device = os.stat(path).st_dev
+        return any(os.stat(root).st_dev == device for root in self._roots if os.path.exists(root))
 
     def of(self, path: str) -> str | None:
         """None for a file that is not watched."""
