@@ -72,11 +72,17 @@ class Machines(Protocol):
         ``names_kept`` what they wrote to them only."""
 
     def terminate(
-        self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | Nth | None = None
+        self,
+        target: str,
+        point: Report,
+        *,
+        by: ActionReference,
+        restart_after: float = 0.0,
+        which: Which | Nth | None = None,
     ) -> str:
         """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""
 
-    def await_death(self, target: str, point: Report, seconds: float) -> str:
+    def await_death(self, target: str, seconds: float, *, by: ActionReference) -> str:
         """Returns when no process of what :meth:`terminate` asked to end runs any more: what still does after so many
         ``seconds`` is killed."""
 

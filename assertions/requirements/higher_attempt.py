@@ -45,9 +45,8 @@ def _higher_attempt(struck: Struck, start: int, task: Mapping[str, Any]) -> Even
 def _dead(struck: Struck) -> str | None:
     """The executor that ended by the action, as the journal names it (``process.ended``): not the parked one where the
     plan has a number."""
-    between = struck.journal[struck.fired_at : struck.confirmed_at]
-    found = [event for event in between if event["event"] == "process.ended"]
-    return next((str(one["process"]) for one in reversed(found) if one["target"] == struck.action.target), None)
+    own = {"event": "process.ended", "fault": struck.traces.number, "number": struck.number}
+    return next((str(event["process"]) for event in struck.journal if own.items() <= event.items()), None)
 
 
 def _running(struck: Struck, process: str | None) -> list[Mapping[str, Any]]:

@@ -14,12 +14,12 @@ SECONDS = 30.0
 
 
 def act(action: Action, scene: Scene) -> str:
-    target, after = str(action.target), scene.restart_after
-    return scene.machines.terminate(target, scene.point, restart_after=after, which=meant(action))
+    target, by, after = str(action.target), scene.reference, scene.restart_after
+    return scene.machines.terminate(target, scene.point, by=by, restart_after=after, which=meant(action))
 
 
 def end(action: Action, scene: Scene) -> str:
-    return scene.machines.await_death(str(action.target), scene.point, SECONDS)
+    return scene.machines.await_death(str(action.target), SECONDS, by=scene.reference)
 
 
 ACTION = ActionSpec(

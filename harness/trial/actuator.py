@@ -82,7 +82,7 @@ class TrialActuator:
     others: OtherQueries | None = None
     trial: str | None = None
     _watches: list[threading.Thread] = field(default_factory=list)
-    _ending: Ending | None = None
+    _ending: dict[ActionReference, Ending] = field(default_factory=dict)
     _network: Network = field(init=False)
     _connections: Connections = field(init=False)
     _pauses: Pauses = field(init=False)
@@ -134,7 +134,7 @@ class TrialActuator:
         process = self._process(target, point, which)
         detail = self.environment.kill_process(process)
         if target == "executor":
-            self._note_end(process, detail)
+            self._note_end(process, by, detail)
         return detail
 
     def cut_power(self, target: str, point: Report, *, restart_after: float = 0.0, names_kept: bool = False) -> str:
@@ -144,32 +144,38 @@ class TrialActuator:
         return f"{self.kill(target, point, restart_after=restart_after)}; {self.disk.lose_power(names_kept=names_kept)}"
 
     def terminate(
-        self, target: str, point: Report, *, restart_after: float = 0.0, which: Which | Nth | None = None
+        self,
+        target: str,
+        point: Report,
+        *,
+        by: ActionReference,
+        restart_after: float = 0.0,
+        which: Which | Nth | None = None,
     ) -> str:
         """SIGTERM to the driver's main process, or to an executor. Raises EffectError."""
         if target == "executor":
             process = self._process(target, point, which)
             detail = self.environment.terminate_process(process)
-            self._ending = Ending(
+            self._ending[by] = Ending(
                 process,
                 lambda: [one for one in self.environment.executors() if one == process],
                 partial(self.environment.kill_process, process),
                 EXECUTOR_POLL,
-                partial(self._note_end, process, detail),
+                partial(self._note_end, process, by, detail),
             )
             return detail
         if target != "driver":
             raise EffectError(f"the {target} cannot be told to end: only a driver or an executor can")
         driver, detail = self._supervisor().terminate(point.get("process"), restart_after)
-        self._ending = Ending(
+        self._ending[by] = Ending(
             f"{driver.process} and all on its machine", driver.alive, partial(end_all, driver), waiting.POLL
         )
         return detail
 
-    def await_death(self, target: str, point: Report, seconds: float) -> str:
+    def await_death(self, target: str, seconds: float, *, by: ActionReference) -> str:
         """Returns once nothing of what was told to end runs any more; what still does after so many ``seconds`` is
         killed. Raises EffectError."""
-        ending = self._ending
+        ending = self._ending.get(by)
         if ending is None:
             raise EffectError(f"no {target} was told to end")
         try:
@@ -259,8 +265,9 @@ class TrialActuator:
             raise EffectError(f"there is no {which} just then: {there}")
         return found[which.number]
 
-    def _note_end(self, process: str, detail: str) -> None:
-        self.record("process.ended", {"target": "executor", "process": process, "detail": detail})
+    def _note_end(self, process: str, by: ActionReference | None, detail: str) -> None:
+        of = by.as_fields() if by else {}
+        self.record("process.ended", {**of, "target": "executor", "process": process, "detail": detail})
 
     def _pausable(
         self, target: str, point: Report, replace: bool = False, which: Which | Nth | None = None

@@ -318,15 +318,15 @@ def test_without_a_driver_there_is_nothing_to_cut_off(bench: Bench) -> None:
 
 def test_a_driver_that_is_told_to_end_has_ended_when_nothing_of_it_runs_any_more(bench: Bench) -> None:
     drivers = bench.actuator.supervisor
-    assert bench.actuator.terminate("driver", {}, restart_after=2.0) == "sent SIGTERM"
+    assert bench.actuator.terminate("driver", {}, restart_after=2.0, by=FIRST) == "sent SIGTERM"
     assert drivers.delay == 2.0
     drivers.ended = True
-    assert bench.actuator.await_death("driver", {}, 5.0) == "driver:1 and all on its machine ended"
+    assert bench.actuator.await_death("driver", 5.0, by=FIRST) == "driver:1 and all on its machine ended"
 
 
 def test_a_driver_that_does_not_end_when_it_is_told_to_is_killed(bench: Bench) -> None:
-    bench.actuator.terminate("driver", {})
-    assert bench.actuator.await_death("driver", {}, 0.01) == "driver:1 still ran 0.01 s after SIGTERM: killed it"
+    bench.actuator.terminate("driver", {}, by=FIRST)
+    assert bench.actuator.await_death("driver", 0.01, by=FIRST) == "driver:1 still ran 0.01 s after SIGTERM: killed it"
     assert bench.actuator.supervisor.ended
 
 
@@ -340,8 +340,9 @@ def test_an_executor_that_is_named_by_its_number_is_struck_wherever_the_thread_i
     bench.actuator.pause("executor", point, by=FIRST, which=which)
     assert bench.machines.stopped == [process]
     bench.actuator.resume("executor", point, paused_by=FIRST)
-    assert bench.actuator.kill("executor", TASK, which=which) == "killed"
-    assert bench.named("process.ended") == [{"target": "executor", "process": process, "detail": "killed"}]
+    assert bench.actuator.kill("executor", TASK, by=FIRST, which=which) == "killed"
+    ended = {"target": "executor", "process": process, "detail": "killed"}
+    assert bench.named("process.ended") == [FIRST.as_fields() | ended]
 
 
 def test_an_executor_that_there_is_not_fails_its_fault(bench: Bench) -> None:
@@ -351,16 +352,16 @@ def test_an_executor_that_there_is_not_fails_its_fault(bench: Bench) -> None:
 
 
 def test_an_executor_that_is_told_to_end_is_named_once_it_has_ended(bench: Bench) -> None:
-    assert bench.actuator.terminate("executor", {}, which=Nth(1)) == "sent SIGTERM to worker2:7"
+    assert bench.actuator.terminate("executor", {}, which=Nth(1), by=FIRST) == "sent SIGTERM to worker2:7"
     assert bench.named("process.ended") == []
     bench.machines.away.append("worker2:7")
-    assert bench.actuator.await_death("executor", {}, 5.0) == "worker2:7 ended"
+    assert bench.actuator.await_death("executor", 5.0, by=FIRST) == "worker2:7 ended"
     assert [event["process"] for event in bench.named("process.ended")] == ["worker2:7"]
 
 
 def test_an_executor_that_does_not_end_when_it_is_told_to_is_killed(bench: Bench) -> None:
-    bench.actuator.terminate("executor", TASK)
-    assert bench.actuator.await_death("executor", TASK, 0.01) == "worker2:7 still ran 0.01 s after SIGTERM: killed"
+    bench.actuator.terminate("executor", TASK, by=FIRST)
+    assert bench.actuator.await_death("executor", 0.01, by=FIRST) == "worker2:7 still ran 0.01 s after SIGTERM: killed"
 
 
 EXECUTORS = [
@@ -382,9 +383,9 @@ def test_executors_are_in_the_order_of_their_ids_and_of_the_newest_application_o
 
 def test_a_broker_cannot_be_told_to_end(bench: Bench) -> None:
     with pytest.raises(EffectError, match="the broker cannot be told to end: only a driver or an executor can"):
-        bench.actuator.terminate("broker", BROKER)
+        bench.actuator.terminate("broker", BROKER, by=FIRST)
     with pytest.raises(EffectError, match="no driver was told to end"):
-        bench.actuator.await_death("driver", {}, 5.0)
+        bench.actuator.await_death("driver", 5.0, by=FIRST)
 
 
 def test_the_journal_names_the_process_that_was_stopped_and_not_the_one_that_reported(bench: Bench) -> None:

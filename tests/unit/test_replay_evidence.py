@@ -251,7 +251,7 @@ def numbered(process: str, point: str) -> Paper:
     if point == "sink.write:before":
         paper.hand_over(1, 1)
     paper.reached_last().fired("kill(executor[1])", confirmed=False)
-    paper.add("process.ended", target="executor", process=process, detail="dead")
+    paper.add("process.ended", fault=0, number=0, target="executor", process=process, detail="dead")
     return paper.confirmed("kill(executor[1])")
 
 

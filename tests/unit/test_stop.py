@@ -23,12 +23,12 @@ class Cluster:
     error: Exception | None = None
 
     def terminate(
-        self, target: str, point: Mapping[str, Any], *, restart_after: float = 0.0, which: object = None
+        self, target: str, point: Mapping[str, Any], *, by: object, restart_after: float = 0.0, which: object = None
     ) -> str:
         self.done.append(("terminate", target, restart_after))
         return "sent SIGTERM"
 
-    def await_death(self, target: str, point: Mapping[str, Any], seconds: float) -> str:
+    def await_death(self, target: str, seconds: float, *, by: object) -> str:
         assert self.dead.wait(5)
         if self.error:
             raise self.error
@@ -91,7 +91,8 @@ def test_a_stopped_executor_needs_a_higher_attempt_of_what_it_ran_when_it_died(e
         paper.point("task.run", "before", 1, 1, **task)
     paper.reached_last().fired(f"stop({executor})", confirmed=False, process="local:1")
     paper.point("task.run", "after", 1, 1, **ended)
-    paper.add("process.ended", target="executor", process="w:7", detail="dead").confirmed(f"stop({executor})")
+    paper.add("process.ended", fault=0, number=0, target="executor", process="w:7", detail="dead")
+    paper.confirmed(f"stop({executor})")
     assert seen(paper, text) is None
     again = task_of(1, "w:8") | {"partition": 1}
     assert seen(paper.point("task.run", "before", 1, 1, **again), text) == "attempt 1 of task 1 of batch 1 ran in w:8"
