@@ -226,6 +226,7 @@ class AtTheLog(Journal):
         super().record(event, fields)
 
 
+@pytest.mark.long
 def test_a_batch_is_planned_before_it_is_in_the_log_and_a_query_stops_behind_its_last_one(
     start: Start, tmp_path: Path
 ) -> None:
@@ -255,7 +256,8 @@ class AtTheFifthRow(Journal):
         super().record(event, fields)
 
 
-@pytest.mark.parametrize("kind", ["files", pytest.param("files_of_a_batch", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["files", "files_of_a_batch"])
 def test_a_writer_of_files_reports_its_rows_while_its_file_is_there_and_its_batch_is_not_noted(
     start: Start, tmp_path: Path, kind: str
 ) -> None:

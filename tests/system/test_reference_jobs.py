@@ -142,7 +142,8 @@ def forgetful(directory: Path) -> str:
     return str(copied("running_sum", directory, text[text.index("\n\nif __name__") :], FORGETS))
 
 
-@pytest.mark.parametrize("job", ["tumbling_window", long("passthrough")])
+@pytest.mark.long
+@pytest.mark.parametrize("job", ["tumbling_window", "passthrough"])
 def test_a_job_that_does_not_end_by_itself_is_stopped_when_its_input_is_done(trial: Run, job: str) -> None:
     plan = "batch.commit:before[batch=1] -> kill(driver)"
     result = trial("postgres_ledger", plan, job=job, trigger="processingTime=500 milliseconds")
