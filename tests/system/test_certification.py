@@ -237,7 +237,7 @@ def test_trials_of_a_sink_that_always_writes_to_the_same_place_run_one_after_the
 ) -> None:
     (tmp_path / "mine.py").write_text(ONE_FILE.replace("PLACE", str(tmp_path / "rows")))
     request = Request(str(tmp_path / "mine.py"), workload=Workload(batches=3, rows=48))
-    points = "request,file,line *:{rows = df}"
+    points = "sink.write:after,line *"
     certificate = certify(session, request, tmp_path / "sweep", Wanted(points=points, parallel=3, batch=1))
     assert certificate.verdict == "pass", certificate.summary
     assert any("writes to the same place" in note for note in certificate.notes)
