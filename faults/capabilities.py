@@ -51,6 +51,10 @@ class Nth:
         return f"executor[{self.number}]"
 
 
+Meant = Which | Nth
+"""Brokers or an executor that an action names."""
+
+
 class Machines(Protocol):
     """Processes, and the machines on which they run. What ends is started again by its supervisor ``restart_after``
     seconds after its death."""
@@ -62,7 +66,7 @@ class Machines(Protocol):
         *,
         by: ActionReference | None = None,
         restart_after: float = 0.0,
-        which: Which | Nth | None = None,
+        which: Meant | None = None,
     ) -> str:
         """SIGKILL, by this action of the plan: of a driver that an action of the same fault has stopped, if there is
         one. Returns when the death is confirmed."""
@@ -78,7 +82,7 @@ class Machines(Protocol):
         *,
         by: ActionReference,
         restart_after: float = 0.0,
-        which: Which | Nth | None = None,
+        which: Meant | None = None,
     ) -> str:
         """SIGTERM to the target's main process, as a cluster's manager does; :meth:`await_death` confirms."""
 
@@ -93,7 +97,7 @@ class Machines(Protocol):
         *,
         by: ActionReference,
         replace: bool = False,
-        which: Which | Nth | None = None,
+        which: Meant | None = None,
     ) -> str:
         """SIGSTOP, by this action of the plan. With ``replace`` the cluster takes the process for dead and starts
         another one in its place."""
@@ -126,9 +130,7 @@ class Network(Protocol):
     """The network between machines, and the job's connections to the services of its targets, which pass a proxy.
     ``service`` None: those to all of them."""
 
-    def cut(
-        self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | Nth | None = None
-    ) -> str:
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: Meant | None = None) -> str:
         """Cut the network between the machine of ``target`` and ``peer`` (None: every other machine), both ways.
 
         Returns once nothing passes; after ``seconds`` the network is healed without being asked.

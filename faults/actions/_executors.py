@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...plans import NUMBER, Action
-from ..capabilities import Nth, Which
+from ..capabilities import Meant, Nth
 from ..declarations import Parameter
 from ._brokers import chosen
 
@@ -16,7 +16,7 @@ NUMBERED = Parameter(
 )
 
 
-def meant(action: Action) -> Which | Nth | None:
+def meant(action: Action) -> Meant | None:
     """What the action says of the broker or executor that it means; None for the parked one."""
     number = action.arguments.get(NUMBER)
     return chosen(action) if number is None else Nth(int(number))

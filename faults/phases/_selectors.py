@@ -6,6 +6,7 @@ from ..declarations import Parameter
 
 QUERY = Parameter("query", "text", "id of the streaming query: stable over restarts on one checkpoint")
 RUN = Parameter("run", "number", "the nth run of the query, from 1: there is a new one at each restart", minimum=1)
+OF_A_QUERY = (QUERY, RUN)
 BATCH = Parameter("batch", "number", "id of the micro-batch, from 0", sample="1")
 WHEN = Parameter(
     "when",

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from ...plans import Edge
 from ..declarations import EXECUTIONS, Execution, Phase
 from ..probes.rule import Rule, Spot
-from ._selectors import BATCH, QUERY, RUN
+from ._selectors import BATCH, OF_A_QUERY
 from ._sweeps import DRIVER
 
 _ASYNC: tuple[tuple[Execution, Edge], ...] = (("async progress", "after"),)
@@ -31,7 +31,7 @@ PHASES = (
     Phase(
         name="batch.plan",
         edges=("before",),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="every",
         meaning="the source is asked what input the batch gets; of a batch that is replayed it is not",
@@ -43,7 +43,7 @@ PHASES = (
     Phase(
         name="batch.offsets",
         edges=("before", "after"),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="every",
         meaning="the input of the batch is written to the checkpoint (offsets/N); a replayed batch does not repeat it",
@@ -57,7 +57,7 @@ PHASES = (
     Phase(
         name="batch.commit",
         edges=("before", "after"),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="every",
         meaning="the engine notes the batch as done (commits/N); before it, a restart replays the batch",

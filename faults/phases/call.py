@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase, Place
-from ._selectors import BATCH, QUERY, RUN, WHEN
+from ._selectors import BATCH, OF_A_QUERY, WHEN
 
 FUNCTION = Parameter(
     "function",
@@ -17,7 +17,7 @@ PHASES = (
     Phase(
         name="call",
         edges=("before", "after"),
-        selectors=(FUNCTION, BATCH, WHEN, QUERY, RUN),
+        selectors=(FUNCTION, BATCH, WHEN, *OF_A_QUERY),
         where="python",
         sinks="python",
         meaning="a function or method is called inside a batch (or before the query starts): before it is, and before "

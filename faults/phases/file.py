@@ -4,7 +4,7 @@ system for one, and where it has been made. The system stops it, in whichever la
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase
-from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, RUN, STAGE
+from ._selectors import ATTEMPT, BATCH, OF_A_QUERY, PARTITION, STAGE
 
 OPERATIONS = ("create", "open", "rename", "link", "delete", "mkdir", "truncate", "sync")
 
@@ -21,7 +21,7 @@ PHASES = (
     Phase(
         name="file",
         edges=("before", "after"),
-        selectors=(OP, PATH, BATCH, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(OP, PATH, BATCH, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="files",
         sinks="files",
         meaning="a file below target.directory or the checkpoint is changed: before that is done, and before its "

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from ..declarations import Phase
 from ..probes.rule import SUBCLASSES, Rule, Spot
-from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, RUN, STAGE
+from ._selectors import ATTEMPT, BATCH, OF_A_QUERY, PARTITION, STAGE
 from ._tasks import CURRENT, IDENTITY, STREAMING
 
 PHASES = (
     Phase(
         name="task.input",
         edges=("before",),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="executor",
         sinks="python",
         meaning="a task hands the next piece of its rows, or their end, to Python code that runs in it",

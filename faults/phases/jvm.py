@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ..declarations import Parameter, Phase, Place
 from ..probes.rule import Rule, Spot, literal
-from ._selectors import BATCH, QUERY, RUN, WHEN
+from ._selectors import BATCH, OF_A_QUERY, WHEN
 
 CLASS = Parameter(
     "class",
@@ -27,7 +27,7 @@ PHASES = (
     Phase(
         name="jvm",
         edges=("before", "after"),
-        selectors=(CLASS, METHOD, BATCH, WHEN, QUERY, RUN),
+        selectors=(CLASS, METHOD, BATCH, WHEN, *OF_A_QUERY),
         where="driver",
         sinks="every",
         meaning="a method of a class is called in the driver's JVM, where on local[n] tasks run too: before its first "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..declarations import Parameter, Phase, Place
-from ._selectors import BATCH, QUERY, RUN, WHEN
+from ._selectors import BATCH, OF_A_QUERY, WHEN
 
 FILE = Parameter("file", "text", "the sink's file, or a module of its directory", required=True)
 LINE = Parameter("line", "number", "number of the line, from 1", minimum=1, required=True)
@@ -12,7 +12,7 @@ PHASES = (
     Phase(
         name="line",
         edges=(),
-        selectors=(FILE, LINE, BATCH, WHEN, QUERY, RUN),
+        selectors=(FILE, LINE, BATCH, WHEN, *OF_A_QUERY),
         where="python",
         sinks="python",
         meaning="a line of the sink's file or of a module of its directory, before it is executed, inside a batch (or "

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from ..declarations import EXECUTIONS, Phase
 from ..probes.rule import Rule, Spot
-from ._selectors import QUERY, RUN
+from ._selectors import OF_A_QUERY
 from ._sweeps import DRIVER
 
 PHASES = (
     Phase(
         name="query.start",
         edges=("before",),
-        selectors=(QUERY, RUN),
+        selectors=OF_A_QUERY,
         where="driver",
         sinks="every",
         meaning="a run of the query begins: before it reads its checkpoint",
@@ -34,7 +34,7 @@ PHASES = (
     Phase(
         name="query.stop",
         edges=("before",),
-        selectors=(QUERY, RUN),
+        selectors=OF_A_QUERY,
         where="driver",
         sinks="every",
         meaning="a run of the query ends, well or not: before it closes its sources",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..declarations import Parameter, Phase
 from ..protocols import OWN, PROTOCOLS
-from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, RUN, STAGE, WHEN
+from ._selectors import ATTEMPT, BATCH, OF_A_QUERY, PARTITION, STAGE, WHEN
 
 KINDS = ", ".join(dict.fromkeys(kind for protocol in (*PROTOCOLS.values(), OWN) for kind in protocol.kinds))
 
@@ -17,7 +17,7 @@ PHASES = (
     Phase(
         name="request",
         edges=("before", "after"),
-        selectors=(SERVICE, KIND, TOPIC, KAFKA_PARTITION, BATCH, WHEN, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(SERVICE, KIND, TOPIC, KAFKA_PARTITION, BATCH, WHEN, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="connection",
         sinks="services",
         meaning="the job asks a service for a change: before that is passed on, and before the answer is",

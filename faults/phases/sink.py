@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from ..declarations import Phase
 from ..probes.rule import IMPLEMENTATIONS, ITSELF, Rule, Spot
-from ._selectors import BATCH, QUERY, RUN
+from ._selectors import BATCH, OF_A_QUERY
 from ._sweeps import DRIVER
 
 PHASES = (
     Phase(
         name="sink.write",
         edges=("before", "after"),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="every",
         meaning="the whole hand-over of the batch to the sink: V1 addBatch, foreachBatch's function, or V2 from the "
@@ -38,7 +38,7 @@ PHASES = (
     Phase(
         name="sink.commit",
         edges=("before", "after"),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="v2",
         meaning="the sink's global commit on the driver, after every task has committed",
@@ -50,7 +50,7 @@ PHASES = (
     Phase(
         name="sink.manifest",
         edges=("before", "after"),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="manifest",
         meaning="Spark's file sink notes the batch's files in its manifest; every task has closed its own",
@@ -62,7 +62,7 @@ PHASES = (
     Phase(
         name="sink.abort",
         edges=("before", "after"),
-        selectors=(BATCH, QUERY, RUN),
+        selectors=(BATCH, *OF_A_QUERY),
         where="driver",
         sinks="aborting",
         meaning="the sink gives the batch up, because a task failed for good or its commit did; only then",

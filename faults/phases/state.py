@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ..declarations import Parameter, Phase
 from ..probes.rule import Rule, Spot
-from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, RUN, STAGE
+from ._selectors import ATTEMPT, BATCH, OF_A_QUERY, PARTITION, STAGE
 from ._sweeps import TASK
 from ._tasks import CURRENT, IDENTITY, STREAMING
 
@@ -24,7 +24,7 @@ PHASES = (
     Phase(
         name="state.load",
         edges=("before", "after"),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, OPERATOR, STORE, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, OPERATOR, STORE, *OF_A_QUERY),
         where="executor",
         sinks="stateful",
         meaning="a task loads the state of its partition: the version that the batch before has committed",
@@ -35,7 +35,7 @@ PHASES = (
     Phase(
         name="state.commit",
         edges=("before", "after"),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, OPERATOR, STORE, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, OPERATOR, STORE, *OF_A_QUERY),
         where="executor",
         sinks="stateful",
         meaning="a task commits the state of its partition: the next version of a state store is durable",

@@ -17,7 +17,7 @@ from typing import Literal
 
 from ..declarations import Parameter, Phase
 from ..probes.rule import IMPLEMENTATIONS, Rule, Spot
-from ._selectors import ATTEMPT, BATCH, PARTITION, QUERY, RUN, STAGE
+from ._selectors import ATTEMPT, BATCH, OF_A_QUERY, PARTITION, STAGE
 from ._sweeps import TASK, WORKER
 from ._tasks import CONTEXT, CURRENT, IDENTITY, STREAMING
 
@@ -27,7 +27,7 @@ PHASES = (
     Phase(
         name="task.run",
         edges=("before", "after"),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="executor",
         sinks="every",
         meaning="a task of the batch, from its first step to its last; a failing task has no :after",
@@ -39,7 +39,7 @@ PHASES = (
     Phase(
         name="task.open",
         edges=("after",),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="executor",
         sinks="v2",
         meaning="a task has opened its writer; no row is with it",
@@ -50,7 +50,7 @@ PHASES = (
     Phase(
         name="task.row",
         edges=("before",),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, ROW, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, ROW, *OF_A_QUERY),
         where="executor",
         sinks="rows",
         meaning="a task is at its nth row: n-1 rows are with the writer",
@@ -65,7 +65,7 @@ PHASES = (
     Phase(
         name="task.commit",
         edges=("before", "after"),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="executor",
         sinks="v2",
         meaning="a task commits its writer; a Python data source's write() has ended before",
@@ -77,7 +77,7 @@ PHASES = (
     Phase(
         name="task.abort",
         edges=("before", "after"),
-        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, QUERY, RUN),
+        selectors=(BATCH, STAGE, PARTITION, ATTEMPT, *OF_A_QUERY),
         where="executor",
         sinks="aborting",
         meaning="a task that failed aborts its writer; only then",

@@ -96,9 +96,10 @@ def summary_of(
     """``pass as exactly-once: 214 points over 5 batches; not possible here: ...``; where it failed first, and that it
     may be the job's fault."""
     first = next((result for result in results if result.verdict == outcome != "pass"), None)
-    where = f"; first at {first.step}: {first.plan}" if first else ""
     if reference.verdict == outcome == "fail":
         where = f"; without a fault: {reference.reason}"
+    else:
+        where = f"; first at {first.step}: {first.plan}" if first else ""
     job = f"; {determinism.sentence}" if determinism and not determinism.deterministic else ""
     return f"{outcome} as {claim}: {scope.summary}{where}{job}"
 

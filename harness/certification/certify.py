@@ -93,8 +93,7 @@ def certify(
 
     ``directory`` holds each trial's run directory and the results; those that are there already are not run again.
     Nothing is struck in a sink that fails without a fault: each point would fail. The certificate is written however
-    the sweep ends, also by an interrupt. Raises what the reference trial raises:
-    SinkError, UsageError, Unavailable.
+    the sweep ends, also by an interrupt. Raises what the reference trial raises: SinkError, UsageError, Unavailable.
     """
     check_sweep(request.trigger)
     started = time.monotonic() - seconds_before(directory)

@@ -5,8 +5,8 @@ there: its journal has every line that was executed. What neither the reference 
 of two faults: the driver dies there once more. So does each error that is caught where the recovery calls something,
 also where the replay of a whole batch does the same: the question whether something is left over has another answer in
 a half-written batch. It is raised as well where an error is handled, by code that asks what has become of a request:
-once after one that was carried out, and once after one that was not. And at lines of the recovery that may change
-something the driver stands still until another one has recovered: what it goes on with is old then.
+after one that was carried out, and after one that was not. And at lines of the recovery that may change something the
+driver stands still until another one has recovered: what it goes on with is old then.
 
 Several crashes lead to the same code: those with the least and with the most done before them stand for all. What is
 left behind by a crash may depend on how tasks took turns, so that one of the two may not come as far again: then the

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ...faults import SERVERS
-from ...faults.capabilities import FOLLOWERS, Impairment, Nth, Which
+from ...faults.capabilities import FOLLOWERS, Impairment, Meant, Nth
 from ...plans import ActionReference
 from ..environments.base import EffectError, Environment, end_all
 from ..errors import ObservationError
@@ -119,7 +119,7 @@ class TrialActuator:
         *,
         by: ActionReference | None = None,
         restart_after: float = 0.0,
-        which: Which | Nth | None = None,
+        which: Meant | None = None,
     ) -> str:
         """Returns what died, once it is confirmed. Raises EffectError."""
         if target == "driver":
@@ -150,7 +150,7 @@ class TrialActuator:
         *,
         by: ActionReference,
         restart_after: float = 0.0,
-        which: Which | Nth | None = None,
+        which: Meant | None = None,
     ) -> str:
         """SIGTERM to the driver's main process, or to an executor. Raises EffectError."""
         if target == "executor":
@@ -195,7 +195,7 @@ class TrialActuator:
         *,
         by: ActionReference,
         replace: bool = False,
-        which: Which | Nth | None = None,
+        which: Meant | None = None,
     ) -> str:
         """Stop the processes of ``target``; with ``replace`` the cluster starts another driver in its place.
 
@@ -210,9 +210,7 @@ class TrialActuator:
             return self._pauses.end(paused_by)
         return self._pauses.end_last(target) or self._pauses.resume(self._pausable(target, point))
 
-    def cut(
-        self, target: str, point: Report, peer: str | None, seconds: float, *, which: Which | Nth | None = None
-    ) -> str:
+    def cut(self, target: str, point: Report, peer: str | None, seconds: float, *, which: Meant | None = None) -> str:
         """Cut the machine of ``target`` off from ``peer`` (None: from every other one) for ``seconds``.
 
         Returns once nothing passes. Raises EffectError.
@@ -246,7 +244,7 @@ class TrialActuator:
             raise EffectError("no driver runs yet")
         return self.supervisor
 
-    def _process(self, target: str, point: Report, which: Which | Nth | None = None) -> str:
+    def _process(self, target: str, point: Report, which: Meant | None = None) -> str:
         if isinstance(which, Nth):
             return self._executor(which)
         if which is not None:
@@ -269,9 +267,7 @@ class TrialActuator:
         of = by.as_fields() if by else {}
         self.record("process.ended", {**of, "target": "executor", "process": process, "detail": detail})
 
-    def _pausable(
-        self, target: str, point: Report, replace: bool = False, which: Which | Nth | None = None
-    ) -> Pausable:
+    def _pausable(self, target: str, point: Report, replace: bool = False, which: Meant | None = None) -> Pausable:
         stop, resume = self.environment.pause_process, self.environment.resume_process
         if which is not None and not isinstance(which, Nth):
             brokers = self._brokers(point, which)
@@ -299,7 +295,7 @@ class TrialActuator:
         """The name that a plan has for the machine of ``process``, if it has one."""
         return f"broker{self.environment.broker_of(process)}" if target == "broker" else process.rpartition(":")[0]
 
-    def _brokers(self, point: Report, which: Which | Nth | None) -> list[int]:
+    def _brokers(self, point: Report, which: Meant | None) -> list[int]:
         if which is None or isinstance(which, Nth):
             return [self.environment.broker_of(self._process("broker", point))]
         if self.brokers is None:
