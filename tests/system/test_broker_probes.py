@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -229,13 +231,31 @@ def test_a_groups_coordinator_is_stopped_before_and_after_it_commits_an_offset(
     assert wait_until(lambda: committed_by(bootstrap, name) == 7, 30)
 
 
+class Leading(Journal):
+    """Notes at each log.leader of a topic how many epochs of leaders the partition's directory has: the broker writes a
+    new one down as it becomes the leader (Partition.makeLeader, LeaderEpochFileCache)."""
+
+    def __init__(self, topic: str, broker: Path) -> None:
+        super().__init__()
+        self.topic, self.broker = topic, broker
+        self.epochs: list[tuple[str, int]] = []
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        if event == "point" and fields["phase"] == "log.leader" and fields["topic"] == self.topic:
+            (checkpoint,) = self.broker.rglob(f"{self.topic}-0/leader-epoch-checkpoint")
+            _, count, *_ = checkpoint.read_text().splitlines()
+            self.epochs.append((fields["edge"], int(count)))
+        super().record(event, fields)
+
+
 @pytest.mark.long
 def test_a_broker_that_comes_back_is_stopped_where_it_leads_again_and_where_it_has_read_its_transactions(
-    armed: LocalEnvironment, journal: Journal
+    armed: LocalEnvironment,
 ) -> None:
     """It dies with a decided transaction, whose marker nobody has."""
     name, bootstrap = "back", str(armed.addresses("harness").kafka)
     create_topics(bootstrap, {name: 1})
+    journal = Leading(name, armed.broker_gate().parent)
     plan = f"txn.prepare:after[transactional_id={name}] -> delay(1m); txn.load:after -> delay(1m)"
     with Injector(parse(plan), Killer(), journal.record) as injector:
         rules = script_for("broker", ["txn.prepare", "txn.load", "log.leader"], injector, armed.broker_gate())
@@ -248,10 +268,10 @@ def test_a_broker_that_comes_back_is_stopped_where_it_leads_again_and_where_it_h
         assert wait_until(lambda: bool(journal.points("txn.load")), 60)
         assert offsets_of(bootstrap, name) == (0, 1), "it knows the decision, and has told nobody"
 
-        def led() -> list[str]:
-            return [point["edge"] for point in journal.points("log.leader") if point["topic"] == name]
-
-        assert wait_until(lambda: led() == ["before", "after"], 30), led()
+        assert wait_until(lambda: len(journal.epochs) == 2, 30), journal.epochs
+        (before, known), (after, begun) = journal.epochs
+        assert (before, after) == ("before", "after")
+        assert begun == known + 1, "its epoch begins in between"
         armed.arm_brokers(None, None)
     committing.join(60)
     assert wait_until(lambda: offsets_of(bootstrap, name) == (2, 2), 30)

@@ -128,3 +128,46 @@ def test_a_states_commit_lies_between_its_versions(start: Start, tmp_path: Path)
     for batch in range(BATCHES):
         assert journal.found["state.commit:before", batch] == {False}
         assert journal.found["state.commit:after", batch] == {True}
+
+
+class Removing(Journal):
+    """Removes a file at the first report of a point, while the thread that reports it is parked."""
+
+    def __init__(self, at: Mapping[str, Any], path: Path) -> None:
+        super().__init__()
+        self.at, self.path = at, path
+        self.there: bool | None = None
+
+    def record(self, event: str, fields: Mapping[str, Any]) -> None:
+        if event == "point" and self.there is None and self.at.items() <= fields.items():
+            self.there = self.path.exists()
+            self.path.unlink(missing_ok=True)
+        super().record(event, fields)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("edge", "code"), [("before", 1), ("after", 0)])
+def test_a_new_driver_reads_a_partitions_state_between_both_edges_of_its_loading(
+    start: Start, tmp_path: Path, edge: str, code: int
+) -> None:
+    """Version 1, which batch 0 has left, is gone where the new driver's batch 1 loads it, or has loaded it."""
+    with Injector(parse("batch.commit:before[batch=1] -> kill(driver)"), Killer(), Journal().record) as injector:
+        start("counts", injector, ["batch.commit"]).process.wait(90)
+    at = {"phase": "state.load", "edge": edge, "batch": 1, "partition": 0}
+    journal = Removing(at, tmp_path / "checkpoint/state/0/0/1.delta")
+    with Injector(Plan(), None, journal.record) as injector:
+        assert start("counts", injector, ["state.load"]).process.wait(90) == code
+    assert journal.there
+
+
+@pytest.mark.long
+def test_a_query_that_starts_has_not_read_its_checkpoint(start: Start, tmp_path: Path) -> None:
+    """All was done, and the newest entry of the commit log goes while a second run of the query begins."""
+    with Injector(Plan(), None, Journal().record) as injector:
+        start("noop", injector).finish()
+    journal = Removing({"phase": "query.start", "edge": "before"}, tmp_path / f"checkpoint/commits/{BATCHES - 1}")
+    with Injector(Plan(), None, journal.record) as injector:
+        start("noop", injector, ["query.start", "batch.commit"]).finish()
+    assert journal.there
+    again = [(point["batch"], point["edge"]) for point in journal.points("batch.commit")]
+    assert again == [(BATCHES - 1, "before"), (BATCHES - 1, "after")]
