@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from ...faults import Action, Fault, Plan, Point, Value, format_plan
+from ...faults import Action, Fault, Plan, Point, Value, format_action, format_plan
 from .roles import MIDDLE
 from .trace import Event, Executed, Line, Step
 
@@ -202,6 +202,19 @@ class Question:
 def under(settings: Mapping[str, str], point: SweepPoint) -> SweepPoint:
     """The point, in a trial that sets these."""
     return replace(point, plan=replace(point.plan, settings=settings))
+
+
+AFTER = "after a fault at {step}"
+"""The detail of a second fault."""
+
+
+def dies_behind(point: SweepPoint) -> SweepPoint:
+    """What a point does to its batch, and then the driver's death behind that batch: what is in its memory is gone."""
+    assert point.batch is not None
+    end = Fault(end_of(point.batch), (KILL,))
+    plan = replace(point.plan, faults=(*point.plan.faults, end))
+    detail = AFTER.format(step=point.step)
+    return SweepPoint(Step("batch.commit", "after"), format_action(KILL), point.role, point.batch, plan, detail)
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -22,12 +22,10 @@ from operator import attrgetter
 
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
-from .points import DROP, FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
+from .points import AFTER, DROP, FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
 from .requests import ANSWER
 from .strikes._zombies import paused
 from .trace import Event, Line, Step, Way, around, executions, line_of, task_lines, ways_to
-
-DETAIL = "after a fault at {step}"
 
 PAUSE = Action("pause", "driver")
 AT_MOST = 4
@@ -57,8 +55,8 @@ class _Second:
     @property
     def leads_to(self) -> tuple[object, ...]:
         """What it has in common with those for which it may stand."""
-        asks = self.action.name == FAIL.name and not _kills(self.point)
-        return _kills(self.point), *self.way, format_action(self.action), *([_is_done(self.point)] if asks else [])
+        asks = self.action.name == FAIL.name and not kills(self.point)
+        return kills(self.point), *self.way, format_action(self.action), *([was_done(self.point)] if asks else [])
 
 
 def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[Event]]]) -> Iterator[SweepPoint]:
@@ -71,7 +69,7 @@ def recoveries(question: Question, struck: Iterable[tuple[SweepPoint, Sequence[E
     for point, journal in struck:
         before, after, run = _around(point.plan.faults[0], journal, point.batch)
         seconds = [_Second(point, way, nth, count, len(before)) for way, nth, count in new_ways(before, after, ways)]
-        if _kills(point):
+        if kills(point):
             assert point.batch is not None  # a line is executed in one
             in_tasks = task_lines(after, point.batch)
             seconds += _taken_for_dead(question, [one for one in seconds if one.way[1] not in lines], in_tasks)
@@ -117,11 +115,12 @@ def _taken_for_dead(question: Question, new: Sequence[_Second], in_tasks: Set[Li
     ]
 
 
-def _kills(point: SweepPoint) -> bool:
+def kills(point: SweepPoint) -> bool:
+    """Whether the driver dies there."""
     return point.plan.faults[0].actions == (KILL,)
 
 
-def _is_done(point: SweepPoint) -> bool:
+def was_done(point: SweepPoint) -> bool:
     """Whether what failed or was lost there had been carried out."""
     (fault,) = point.plan.faults
     return bool(fault.actions[0].arguments.get("after")) or (isinstance(point.at, Step) and point.at.edge == "after")
@@ -142,7 +141,7 @@ def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[
 def _planned(second: _Second) -> SweepPoint:
     point, line = second.point, second.way[1]
     (first,) = point.plan.faults
-    detail = DETAIL.format(step=point.step)
+    detail = AFTER.format(step=point.step)
     assert point.batch is not None
     if line is not None and second.action == PAUSE:
         at = line_at(line, point.batch, second.nth)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...faults import format_fault
 from .limits import tries
-from .points import Question, SweepPoint
+from .points import Question, SweepPoint, dies_behind
 from .requests import ANSWER
 from .retries import again_and_again
 from .starts import Struck
@@ -27,10 +27,12 @@ def is_refused(point: SweepPoint) -> bool:
 
 
 def refused_again(question: Question, struck: Iterable[Struck]) -> Iterator[SweepPoint]:
-    """The same refusal several times in a row; ``struck`` are refused points with the journals of their trials."""
+    """The same refusal several times in a row, also with the driver's death behind the batch; ``struck`` are refused
+    points with the journals of their trials."""
     for point, journal in struck:
         if _asked_again(question, point, journal):
-            yield again_and_again(point, tries(question))
+            again = again_and_again(point, tries(question))
+            yield from (again, dies_behind(again))
 
 
 def _asked_again(question: Question, point: SweepPoint, journal: Sequence[Event]) -> bool:

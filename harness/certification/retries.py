@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...faults import format_action, format_fault
 from .limits import tries
-from .points import FAIL, Question, SweepPoint
+from .points import FAIL, Question, SweepPoint, dies_behind
 from .starts import Struck
 from .trace import Event, Line, around, executions, line_of
 
@@ -39,9 +39,10 @@ def _tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
 
 
 def retries(question: Question, noted: Retried) -> Iterator[SweepPoint]:
-    """The same error several times in a row."""
+    """The same error several times in a row; what is given up then may be kept for later, so the driver dies, too."""
     for point in noted.values():
-        yield again_and_again(point, tries(question))
+        again = again_and_again(point, tries(question))
+        yield from (again, dies_behind(again))
 
 
 def again_and_again(point: SweepPoint, times: int) -> SweepPoint:

@@ -31,7 +31,8 @@ def found(*after: dict[str, Any], trace: int = 1, **more: Any) -> list[str]:
 
 
 def test_a_refusal_that_another_try_follows_comes_six_times_in_a_row() -> None:
-    assert found(request()) == ["request:before[service=api, kind=PUT, batch=1]#1 -> answer(FORBIDDEN, times=6)"]
+    again = "request:before[service=api, kind=PUT, batch=1]#1 -> answer(FORBIDDEN, times=6)"
+    assert found(request()) == [again, f"{again}; batch.commit:after[batch=1] -> kill(driver)"]
 
 
 @pytest.mark.parametrize(
