@@ -1,12 +1,12 @@
 """An outbox in Redis and a ledger in Postgres: what Postgres refuses waits for the next batch. Flaw: lost.
 
 Each batch is pushed to the outbox; then all that is there is popped, the newest first, and stored in Postgres, rows and
-the batch's entry in one transaction. If Postgres gives an error, the entry is pushed back, and the batch counts as done:
-the next one brings it in. Readers take the outbox and the table together.
+the batch's entry in one transaction. If Postgres gives an error, the entry is pushed back, and the batch counts as
+done: the next one brings it in. Readers take the outbox and the table together.
 
-Breaks when the driver dies in the next batch, between RPOP and COMMIT of the entry that was left: it is in the outbox no
-more, not in the table yet, and Spark does not hand over again what is in its commit log. A batch's own entry may be lost
-in this way, because the replay pushes it again. LMOVE to a list of what is in work would be right.
+Breaks when the driver dies in the next batch, between RPOP and COMMIT of the entry that was left: it is in the outbox
+no more, not in the table yet, and Spark does not hand over again what is in its commit log. A batch's own entry may be
+lost in this way, because the replay pushes it again. LMOVE to a list of what is in work would be right.
 """
 
 from __future__ import annotations
