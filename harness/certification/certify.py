@@ -157,11 +157,11 @@ class _Sweeping:
             self._without_what_is_too_large()
             crashes: list[Crash] = []
             retried: Retried = {}
-            behind: Behind = {}
+            behind = Behind()
             struck = noting_retries(noting_crashes(_struck(self.state, shows_a_recovery), crashes), retried)
             struck = noting_left_behind(question, struck, behind)
             found = [*recoveries(question, struck), *later_starts(question, crashes), *retries(question, retried)]
-            found += [*behind.values()]
+            found += behind.points()
             found += refused_again(question, _struck(self.state, is_refused))
             long_run, large_run = map(self._journal_of, (LONG_RUN, LARGE_RUN))
             once = EMPTY.with_more([*in_some_batches(question, long_run), *in_a_large_batch(question, large_run)])

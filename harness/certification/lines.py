@@ -21,7 +21,7 @@ def lines(question: Question) -> Iterator[SweepPoint]:
     heartbeat does: it is struck at its first execution, in whatever batch that is.
     """
     batches = {role: callers_by_line(executions(question.trace, batch)) for role, batch in question.roles.items()}
-    killed = {role: _killed(question, batch) for role, batch in question.roles.items()}
+    killed = {role: killed_lines(question, batch) for role, batch in question.roles.items()}
     anywhere = callers_by_line(executions(question.trace))
     turn = 0
     for line in sorted({line for of_role in batches.values() for line in of_role}):
@@ -103,7 +103,7 @@ def _last(
             yield action, {role: nth for role, nth in last.items() if errors[role] == error}
 
 
-def _killed(question: Question, batch: int) -> Mapping[Line, int] | None:
+def killed_lines(question: Question, batch: int) -> Mapping[Line, int] | None:
     """How often each line ran in the batch before the traced replay's crash; None where no replay was traced."""
     runs = runs_of(question.replay, batch)
     return executed(question.replay, batch, runs[0]).lines if runs else None

@@ -1,4 +1,5 @@
-"""Which points share a run of the job: at most one for each batch, so that a point costs one start of a driver.
+"""Which points share a run of the job: at most one for each batch, so that a point costs one start of a driver; and
+behind an error that may be caught none for the next batch, which is to show what that has left.
 
 >>> from ...faults import Plan
 >>> from .points import SweepPoint
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from ...faults import Plan
 from .attribution import Share
 from .points import SweepPoint
+from .recoveries import kills, shows_a_recovery
 from .trace import Line
 
 
@@ -89,7 +91,14 @@ def _kinds(points: Iterable[SweepPoint]) -> set[tuple[str, str]]:
 def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:
     """A run that takes what trials share from the others must be short: it is shared by such points only."""
     unlike = (pack[0].plan.settings, pack[0].exclusive) != (point.plan.settings, point.exclusive)
-    return unlike or any(other.batch == point.batch for other in pack)
+    return unlike or any(_meet(other, point) or _meet(point, other) for other in pack)
+
+
+def _meet(one: SweepPoint, other: SweepPoint) -> bool:
+    """Whether they strike the same batch, or the other strikes that behind an error of which ``one`` is to show what it
+    leaves behind."""
+    shows = shows_a_recovery(one) and not kills(one)
+    return other.batch == one.batch or (shows and other.batch == (one.batch or 0) + 1)
 
 
 def _in_order(pack: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:

@@ -204,17 +204,28 @@ def under(settings: Mapping[str, str], point: SweepPoint) -> SweepPoint:
     return replace(point, plan=replace(point.plan, settings=settings))
 
 
-AFTER = "after a fault at {step}"
+AFTER_A_FAULT = "after a fault at {step}"
 """The detail of a second fault."""
 
 
+def has_next(question: Question, point: SweepPoint) -> bool:
+    """Whether a batch follows that of the point."""
+    assert point.batch is not None
+    return any(event.get("batch") == point.batch + 1 for event in question.trace)
+
+
 def dies_behind(point: SweepPoint) -> SweepPoint:
-    """What a point does to its batch, and then the driver's death behind that batch: what is in its memory is gone."""
+    """What a point does to its batch, and then the driver's death behind that batch: what is in its memory is gone.
+
+    One run alone has shown that the first of the two faults lands.
+    """
     assert point.batch is not None
     end = Fault(end_of(point.batch), (KILL,))
     plan = replace(point.plan, faults=(*point.plan.faults, end))
-    detail = AFTER.format(step=point.step)
-    return SweepPoint(Step("batch.commit", "after"), format_action(KILL), point.role, point.batch, plan, detail)
+    details = [AFTER_A_FAULT.format(step=point.step), *([point.detail] if point.detail else []), point.action]
+    here = Step("batch.commit", "after")
+    behind = SweepPoint(here, format_action(KILL), point.role, point.batch, plan, ", ".join(details))
+    return replace(behind, alone=point.alone, seen_once=True)
 
 
 def selector(step: Step, batch: int, nth: int | None = None) -> Point:

@@ -22,7 +22,7 @@ from operator import attrgetter
 
 from ...faults import Action, Fault, format_action, format_fault
 from .lines import end_of_batch, errors_anew, known_ways, line_point, new_ways
-from .points import AFTER, DROP, FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
+from .points import AFTER_A_FAULT, DROP, FAIL, KILL, Question, SweepPoint, end_of, evenly, line_at, under
 from .requests import ANSWER
 from .strikes._zombies import paused
 from .trace import Event, Line, Step, Way, around, executions, line_of, task_lines, ways_to
@@ -141,7 +141,7 @@ def _around(first: Fault, journal: Sequence[Event], batch: int | None) -> tuple[
 def _planned(second: _Second) -> SweepPoint:
     point, line = second.point, second.way[1]
     (first,) = point.plan.faults
-    detail = AFTER.format(step=point.step)
+    detail = AFTER_A_FAULT.format(step=point.step)
     assert point.batch is not None
     if line is not None and second.action == PAUSE:
         at = line_at(line, point.batch, second.nth)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...faults import format_fault
 from .limits import tries
-from .points import Question, SweepPoint, dies_behind
+from .points import Question, SweepPoint, dies_behind, has_next
 from .requests import ANSWER
 from .retries import again_and_again
 from .starts import Struck
-from .trace import Event, Step, around, reports
+from .trace import Event, Line, Step, around, executions, line_of, reports
 
 ALIKE = ("phase", "edge", "service", "kind", "partition", "attempt")
 
@@ -27,20 +27,32 @@ def is_refused(point: SweepPoint) -> bool:
 
 
 def refused_again(question: Question, struck: Iterable[Struck]) -> Iterator[SweepPoint]:
-    """The same refusal several times in a row, also with the driver's death behind the batch; ``struck`` are refused
-    points with the journals of their trials."""
+    """The same refusal several times in a row; ``struck`` are refused points with the journals of their trials. Once
+    for each line that follows a refusal also with the driver's death behind the batch: what is given up may be kept for
+    the next one."""
+    given_up: dict[Line | None, SweepPoint] = {}
     for point, journal in struck:
-        if _asked_again(question, point, journal):
+        if asked_again(question, point, journal):
             again = again_and_again(point, tries(question))
-            yield from (again, dies_behind(again))
+            yield again
+            if has_next(question, point):
+                given_up.setdefault(_line_behind(point, journal), dies_behind(again))
+    yield from given_up.values()
 
 
-def _asked_again(question: Question, point: SweepPoint, journal: Sequence[Event]) -> bool:
-    assert point.batch is not None  # a request is refused in one
+def asked_again(question: Question, point: SweepPoint, journal: Sequence[Event]) -> bool:
+    """Whether the run, or the attempt of a task, that lost a request, or had it refused, has made more such requests
+    than in the reference trace."""
+    assert point.batch is not None  # a request is lost in one
     _, after = around(format_fault(point.plan.faults[0]), journal)
     refused = after[0]["point"]
     asked = [event for event in _alike(journal, point.batch, refused) if event.get("run") == refused.get("run")]
     return len(asked) > len(_alike(question.trace, point.batch, refused))
+
+
+def _line_behind(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
+    _, after = around(format_fault(point.plan.faults[0]), journal)
+    return next((line_of(event) for event in executions(after, point.batch, after[0]["point"].get("run"))), None)
 
 
 def _alike(journal: Sequence[Event], batch: int, request: Event) -> list[Event]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...faults import format_action, format_fault
 from .limits import tries
-from .points import FAIL, Question, SweepPoint, dies_behind
+from .points import FAIL, Question, SweepPoint, dies_behind, has_next
 from .starts import Struck
 from .trace import Event, Line, around, executions, line_of
 
@@ -24,12 +24,12 @@ Retried = dict[tuple[Line, str], SweepPoint]
 def noting_retries(struck: Iterable[Struck], noted: Retried) -> Iterator[Struck]:
     """``struck`` as it is; those that another try followed are noted, so that no journal has to be read twice."""
     for point, journal in struck:
-        if point.plan.faults[0].actions[0].name == FAIL.name and (handler := _tried_again(point, journal)):
+        if point.plan.faults[0].actions[0].name == FAIL.name and (handler := tried_again(point, journal)):
             noted[handler, str(point.plan.faults[0].actions[0].arguments.get("error"))] = point
         yield point, journal
 
 
-def _tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
+def tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
     """The line that was executed behind the error; None if the struck one did not come again."""
     assert point.batch is not None  # a line that shows a recovery is executed in one
     _, after = around(format_fault(point.plan.faults[0]), journal)
@@ -39,10 +39,13 @@ def _tried_again(point: SweepPoint, journal: Sequence[Event]) -> Line | None:
 
 
 def retries(question: Question, noted: Retried) -> Iterator[SweepPoint]:
-    """The same error several times in a row; what is given up then may be kept for later, so the driver dies, too."""
+    """The same error several times in a row; and with the driver's death behind the batch: what is given up may be
+    kept for the next one."""
     for point in noted.values():
         again = again_and_again(point, tries(question))
-        yield from (again, dies_behind(again))
+        yield again
+        if has_next(question, point):
+            yield dies_behind(again)
 
 
 def again_and_again(point: SweepPoint, times: int) -> SweepPoint:

@@ -47,7 +47,7 @@ BEYOND = (
     "behind the first one",
     "after a crash in mid-batch: a request that is lost, a change of a file that fails, an error that nothing catches",
     "what an error that a sink has caught leaves behind for its later batches, but for what these then lack or repeat, "
-    "and for the driver's death behind the batch, or in the next one",
+    "and for the driver's death behind the batch, and at a few places of the next one",
     "the death of a driver that was taken for dead, but for that behind its first change, and behind those that "
     "empty or remove a file (three at most)",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",

@@ -26,7 +26,8 @@ def found(*after: dict[str, Any], trace: int = 1, **more: Any) -> list[str]:
     """What follows a trial whose first request was refused, and that did ``after`` then."""
     place = request(**more)
     reached = {"event": "fault.reached", "fault": 0, "text": REFUSED, "point": place}
-    question = Question(trace=[request(**more)] * trace, roles={"middle": 1}, refusal=lambda plan: None)
+    asked = [*[request(**more)] * trace, {**request(**more), "batch": 2}]
+    question = Question(trace=asked, roles={"middle": 1}, refusal=lambda plan: None)
     return [one.text for one in refused_again(question, [(point(REFUSED), [place, reached, *after])])]
 
 

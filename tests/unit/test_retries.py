@@ -12,7 +12,8 @@ from onceproof.harness.certification.points import Code, Question, SweepPoint
 from onceproof.harness.certification.retries import Retried, noting_retries, retries
 from onceproof.harness.certification.trace import Line
 
-QUESTION = Question(trace=(), roles={"middle": 1}, refusal=lambda plan: None)
+NEXT = {"event": "point", "phase": "batch.offsets", "edge": "after", "batch": 2}
+QUESTION = Question(trace=[NEXT], roles={"middle": 1}, refusal=lambda plan: None)
 
 FAIL = "line[s.py:7][batch=1]#1 -> fail(error=OSError)"
 
@@ -83,3 +84,9 @@ def test_a_setting_stays() -> None:
 
 def test_a_kill_is_no_error() -> None:
     assert found(struck("line[s.py:7][batch=1]#1 -> kill(driver)", line(9), line(7))) == []
+
+
+def test_behind_the_last_batch_nothing_is_kept_for_a_next_one() -> None:
+    noted: Retried = {}
+    list(noting_retries([struck(FAIL, line(9), line(5), line(7))], noted))
+    assert len([*retries(replace(QUESTION, trace=()), noted)]) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from onceproof.assertions import Workload
-from onceproof.faults import Plan, Point
+from onceproof.faults import Plan, Point, parse
 from onceproof.harness.certification.packing import of_each_kind, packs
 from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
 from onceproof.harness.certification.roles import batch_roles
@@ -788,6 +788,17 @@ def test_a_pack_has_at_most_one_point_for_each_batch_and_what_knows_no_batch_run
         assert len(batches) == 1 or not any(one.alone or one.batch is None for one in pack.points)
     assert max(len(pack.points) for pack in packed) == 3
     assert all(len(pack.points) == 1 for pack in packs(found, 1))
+
+
+def test_the_batch_behind_an_error_that_may_be_caught_is_left_alone() -> None:
+    """What the error has left for it shows only there. A death of the driver has left nothing in memory."""
+
+    def at(batch: int, action: str) -> SweepPoint:
+        return SweepPoint(Line("s.py", 7), action, "", batch, parse(f"line[s.py:7][batch={batch}]#1 -> {action}"))
+
+    error, death = "fail(error=OSError)", "kill(driver)"
+    packed = packs([at(1, error), at(2, death), at(0, death), at(3, error), at(4, death)], 8)
+    assert [[point.batch for point in pack.points] for pack in packed] == [[0, 1, 3], [2, 4]]
 
 
 def test_where_the_first_failure_ends_a_sweep_each_kind_of_point_comes_before_more_of_the_same() -> None:
