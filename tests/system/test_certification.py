@@ -31,6 +31,7 @@ FOUND = {
     "ledger_without_batch_zero": ("sink.write:after", "duplicated"),
     "rewrites_known_batches": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
     "takes_silence_for_no": ("request:after,line *", "duplicated"),
+    "looks_before_it_locks": ("line *:{fcntl.flock(}", "lost"),
     "pops_before_it_commits": ("line *:{connection.execute(STORE}", "lost"),
     "looks_back_an_hour": ("sink.write:after", "duplicated"),
     "error_taken_for_absent": ("line *:{return connection.execute(KNOWN}", "duplicated"),

@@ -411,6 +411,26 @@ def test_it_comes_back_a_batch_later_before_changes_of_a_file_that_both_batches_
     ]
 
 
+def test_it_comes_back_a_batch_later_before_what_may_take_a_lock_that_no_change_shows() -> None:
+    """Lines 2 to 4 come before the first change of a file, of which 3 is the last that calls something."""
+
+    def ahead(phase: str, **more: Any) -> list[str]:
+        change = [point(phase, edge, **more) for edge in ("before", "after")]
+        trace = [
+            event
+            for batch in range(3)
+            for event in (*batch_of(batch), *lines(batch, *((line, 1) for line in (2, 3, 4, 5))), *change)
+            for event in [event | {"batch": batch}]
+        ]
+        code = Code(acts=lambda line: line.line == 5, calls=lambda line: line.line != 4)
+        ending = "[batch=1]#1 -> pause(driver, longest=30s) until batch.commit:after[batch=2]"
+        texts = [one.text for one in space(trace, code=code).points]
+        return [text.removesuffix(ending) for text in texts if text.startswith("line") and text.endswith(ending)]
+
+    assert ahead("file", op="rename", path="target/log") == ["line[s.py:3]", "line[s.py:5]"]
+    assert ahead("request", service="postgres", kind="INSERT", text="INSERT") == ["line[s.py:5]"], "a lock is a request"
+
+
 def test_it_comes_back_behind_the_last_batch_which_no_further_one_mends() -> None:
     def behind(roles: dict[str, int]) -> list[str]:
         asked = [point("request", "before", batch=0, service="postgres", kind="INSERT", text="INSERT")]

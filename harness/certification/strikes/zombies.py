@@ -64,7 +64,7 @@ def zombies(question: Question) -> Iterator[SweepPoint]:
 def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before it is handed over and before changes, until the other driver has done the next batch, too: what is read
     for a batch, and written back with it, does not have that one's. What both batches change by one name, such as a
-    manifest, is the first that may be written back."""
+    manifest, is the first that may be written back; a lock between the two may have been taken too late."""
     if not reports(question.trace, batch + 1):
         return
     until, detail = end_of(batch + 1), ", until the next batch"
@@ -72,8 +72,17 @@ def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
         yield paused(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, until, detail)
     changes = _changes(question, batch)
     shared = [one for one in _named_alike(question, batch) if one not in changes]
-    for change in (*evenly(shared, SHARED), *evenly(changes, AT_MOST)):
+    for change in (*_ahead(question, batch), *evenly(shared, SHARED), *evenly(changes, AT_MOST)):
         yield paused_before(change, MIDDLE, batch, until, detail)
+
+
+def _ahead(question: Question, batch: int) -> list[Line]:
+    """The last line before the first change of a file that calls something: it may take a lock that no change shows
+    (flock), for what the sink has looked up before."""
+    lines, changing = driver_lines(question.trace, batch), of_changes(question, batch)
+    if not changing or not effects_of(question, FILES, batch):
+        return []
+    return [line for line in lines[: lines.index(changing[0])] if question.code.calls(line)][-1:]
 
 
 def _at_the_end(question: Question) -> Iterator[SweepPoint]:
