@@ -1,4 +1,4 @@
-"""One file of all rows, cut back to what a pointer says before a batch is appended, under a lock. Flaw: lost, withdrawn.
+"""One file of all rows, cut back to a pointer before a batch is appended, under a lock. Flaw: lost, withdrawn.
 
 The pointer says how long the file is and which batch is its last. A batch that the pointer has is done; of another one
 nothing counts that a dead driver may have left behind the pointer's length. A lock keeps two drivers apart, and the
