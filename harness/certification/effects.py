@@ -115,6 +115,7 @@ def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
     losses = [*_losses(question, family, found), *_losses_of_several(question, family, found)]
     yield from {point.text: point for point in losses}.values()
     yield from _later_losses(question, family)
+    yield from _between(question, family)
     for role, batch in question.roles.items():
         yield from _in_the_replay(question, family, role, batch)
     yield from _behind_new_ones(question, family)
@@ -233,6 +234,24 @@ def _later_losses(question: Question, family: Family) -> Iterator[SweepPoint]:
     for place, loss, edge in product(latest.values(), family.losses(question), ("before", "after")):
         for point in _lost(question, place, loss, edge):
             yield replace(point, seen_once=True)
+
+
+def _between(question: Question, family: Family) -> Iterator[SweepPoint]:
+    """The driver's death behind the second, half and almost all of a kind of which clients send more or fewer from run
+    to run, in the batch with most of them: what has arrived by then need not be the first of what was to be sent."""
+    most: dict[Hashable, tuple[int, str]] = {}
+    for role, batch in question.roles.items() if question.profile != "full" else ():
+        first, killed, _ = first_runs_and_replay(question, family, batch)
+        again = Counter(one.selectors for one in killed)
+        for where, count in Counter(one.selectors for one in first if not one.steady).items():
+            fewest = min(count, again[where])
+            if fewest > most.get(where, (1, ""))[0]:
+                most[where] = fewest, role
+    for selectors, (fewest, role) in most.items():
+        batch = question.roles[role]
+        for one in family.of_batch(question.trace, batch):
+            if one.selectors == selectors and one.answered and one.nth in {2, fewest // 2, fewest - 1} - {0, 1}:
+                yield replace(_point(one, "after", KILL, role, batch), seen_once=True)
 
 
 def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:

@@ -322,10 +322,25 @@ def test_of_records_that_clients_gather_by_time_the_last_is_lost_too_where_all_r
     def later(times: int, again: int) -> list[SweepPoint]:
         replay = [*produced(0, 3), *produced(0, 3, run=REPLAY), *produced(1, times), *produced(1, again, run=REPLAY)]
         found = space(*produced(0, 3), *produced(1, 5), replay=replay).points
-        return [one for one in found if one.seen_once and "Produce" in one.text and not one.plan.settings]
+        found = [one for one in found if one.seen_once and "Produce" in one.text and not one.plan.settings]
+        return [one for one in found if one.action != "kill(driver)"]
 
     last = later(5, 5)
     assert {one.text.split("; ")[-1].split(" -> ")[0].partition("kind=")[2] for one in last} == {"Produce, batch=1]#5"}
     assert {one.text.split(" -> ")[1] for one in last} >= {"drop", "answer(UNKNOWN_SERVER_ERROR)"}
     assert all(one.seen_once for one in last)
     assert {one.batch for one in later(4, 5)} == {one.batch for one in later(5, 4)} == {0}
+
+
+def test_the_driver_dies_in_the_midst_of_records_that_clients_gather_by_time() -> None:
+    """What has arrived then need not be the first of what was to be sent. In the batch with most of them."""
+
+    def killed(times: int, again: int) -> list[str]:
+        replay = [*produced(0, 3), *produced(0, 3, run=REPLAY), *produced(1, again), *produced(1, 9, run=REPLAY)]
+        found = space(*produced(0, 3), *produced(1, times), replay=replay).points
+        behind = "request:after[service=kafka, kind=Produce, batch="
+        return [one.text.removeprefix(behind) for one in found if one.seen_once and one.action == "kill(driver)"]
+
+    assert killed(40, 50) == [f"1]#{nth} -> kill(driver)" for nth in (2, 20, 39)], "of as many as both runs have"
+    assert killed(40, 1) == ["0]#2 -> kill(driver)"]
+    assert killed(2, 2) == ["0]#2 -> kill(driver)"]
