@@ -63,6 +63,8 @@ class Effect:
 
 Place = tuple[str, Effect]
 """An effect with the role of its batch."""
+Runs = Sequence[Sequence[Effect]]
+"""What a batch had in the reference, in the run that was killed, and in its replay."""
 Loss = Callable[[Effect, str], Action | None]
 """How an effect is lost at an edge; None if it cannot be."""
 
@@ -114,11 +116,12 @@ def effects(question: Question, family: Family) -> Iterator[SweepPoint | Gap]:
         yield from _crashes(of_role, role, question.roles[role], full=question.profile == "full")
     losses = [*_losses(question, family, found), *_losses_of_several(question, family, found)]
     yield from {point.text: point for point in losses}.values()
-    yield from _later_losses(question, family)
-    yield from _between(question, family)
+    runs = {role: first_runs_and_replay(question, family, batch) for role, batch in question.roles.items()}
+    yield from _later_losses(question, family, runs)
+    yield from _between(question, runs)
     for role, batch in question.roles.items():
-        yield from _in_the_replay(question, family, role, batch)
-    yield from _behind_new_ones(question, family)
+        yield from _in_the_replay(question, family, role, batch, runs[role])
+    yield from _behind_new_ones(question, runs)
 
 
 def steady(question: Question, family: Family, batch: int) -> list[Effect]:
@@ -220,14 +223,12 @@ def _losses_of_several(
         yield from _in_rotation(question, kinds, loss)
 
 
-def _later_losses(question: Question, family: Family) -> Iterator[SweepPoint]:
+def _later_losses(question: Question, family: Family, runs: Mapping[str, Runs]) -> Iterator[SweepPoint]:
     """Of a kind of which clients send more or fewer from run to run, besides the first also the last, in a batch of
     which all runs had as many, the most of those: who asks what has become of some may not ask of the rest."""
     latest: dict[Hashable, Place] = {}
-    for role, batch in question.roles.items() if question.profile != "full" else ():
-        runs = first_runs_and_replay(question, family, batch)
-        counts = [Counter(one.selectors for one in run) for run in runs]
-        for where, last in {one.selectors: one for one in runs[0] if not one.steady}.items():
+    for role, first, counts in _gathered_by_time(question, runs):
+        for where, last in {one.selectors: one for one in first}.items():
             as_many = len({count[where] for count in counts}) == 1
             if as_many and last.nth > (latest[where][1].nth if where in latest else 1):
                 latest[where] = role, last
@@ -236,28 +237,35 @@ def _later_losses(question: Question, family: Family) -> Iterator[SweepPoint]:
             yield replace(point, seen_once=True)
 
 
-def _between(question: Question, family: Family) -> Iterator[SweepPoint]:
-    """The driver's death behind the second, half and almost all of a kind of which clients send more or fewer from run
-    to run, in the batch with most of them: what has arrived by then need not be the first of what was to be sent."""
-    most: dict[Hashable, tuple[int, str]] = {}
-    for role, batch in question.roles.items() if question.profile != "full" else ():
-        first, killed, _ = first_runs_and_replay(question, family, batch)
-        again = Counter(one.selectors for one in killed)
-        for where, count in Counter(one.selectors for one in first if not one.steady).items():
-            fewest = min(count, again[where])
-            if fewest > most.get(where, (1, ""))[0]:
-                most[where] = fewest, role
-    for selectors, (fewest, role) in most.items():
-        batch = question.roles[role]
-        for one in family.of_batch(question.trace, batch):
-            if one.selectors == selectors and one.answered and one.nth in {2, fewest // 2, fewest - 1} - {0, 1}:
-                yield replace(_point(one, "after", KILL, role, batch), seen_once=True)
+def _between(question: Question, runs: Mapping[str, Runs]) -> Iterator[SweepPoint]:
+    """The driver's death behind the second, half and almost all of such a kind, in the batch with most of them: what
+    has arrived by then need not be the first of what was to be sent."""
+    most: dict[Hashable, tuple[int, str, list[Effect]]] = {}
+    for role, first, (count, again, _) in _gathered_by_time(question, runs):
+        for where in count:
+            fewest = min(count[where], again[where])
+            if fewest > (most[where][0] if where in most else 1):
+                most[where] = fewest, role, [one for one in first if one.selectors == where]
+    for fewest, role, found in most.values():
+        for one in found:
+            if one.answered and one.nth in {2, fewest // 2, fewest - 1} - {0, 1}:
+                yield replace(_point(one, "after", KILL, role, question.roles[role]), seen_once=True)
 
 
-def _in_the_replay(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:
+def _gathered_by_time(
+    question: Question, runs: Mapping[str, Runs]
+) -> Iterator[tuple[str, list[Effect], list[Counter[Hashable]]]]:
+    """In each role's batch, what clients send more or fewer of from run to run, as the reference has it; and how many
+    each run has. A full sweep has all of them anyway."""
+    for role, of_batch in runs.items() if question.profile != "full" else ():
+        unsteady = [[one for one in run if not one.steady] for run in of_batch]
+        yield role, unsteady[0], [Counter(one.selectors for one in run) for run in unsteady]
+
+
+def _in_the_replay(question: Question, family: Family, role: str, batch: int, runs: Runs) -> Iterator[SweepPoint]:
     """A second crash before each effect that only the replay has; and in the middle batch it is lost before it is done,
     by the first of the family's ways: what repairs must not go on without."""
-    *first, again = first_runs_and_replay(question, family, batch)
+    *first, again = runs
     known = {effect.signature for run in first for effect in run}
     for effect in again:
         if effect.signature not in known:
@@ -267,12 +275,11 @@ def _in_the_replay(question: Question, family: Family, role: str, batch: int) ->
                 yield _point(effect, "before", action, role, batch, crash_in(batch))
 
 
-def _behind_new_ones(question: Question, family: Family) -> Iterator[SweepPoint]:
+def _behind_new_ones(question: Question, runs: Mapping[str, Runs]) -> Iterator[SweepPoint]:
     """A second crash before what follows another effect in the replay than in a first run, the roles in rotation: it
     lies behind one that only the replay has, or where the replay leaves one out."""
     found: dict[Pair, list[tuple[str, Effect]]] = {}
-    for role, batch in question.roles.items():
-        *first, again = first_runs_and_replay(question, family, batch)
+    for role, (*first, again) in runs.items():
         known = {pair for run in first for pair, _ in pairs(run)}
         signatures = {effect.signature for run in first for effect in run}
         for pair, effect in pairs(again):
@@ -305,7 +312,7 @@ def _first_and_last(found: Iterable[Effect]) -> tuple[dict[Signature, Effect], d
     return first, last
 
 
-def first_runs_and_replay(question: Question, family: Family, batch: int) -> list[Sequence[Effect]]:
+def first_runs_and_replay(question: Question, family: Family, batch: int) -> Runs:
     """The effects of a batch in the reference, in the run that was killed, and in its replay, which count on from the
     killed run's; none of them where no replay was traced."""
     runs = runs_of(question.replay, batch)

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...faults import Fault, Plan, format_action, format_fault
+from ...faults import Fault, format_action, format_fault
 from .kinds import FAMILIES, effects_of
 from .lines import killed_lines, known_ways, line_point, new_ways
-from .points import AFTER_A_FAULT, KILL, Question, SweepPoint, dies_behind, evenly, has_next, under
+from .points import AFTER_A_FAULT, KILL, Question, SweepPoint, dies_behind, evenly, has_next, then, under
 from .recoveries import kills, was_done
 from .refusals import asked_again
 from .retries import tried_again
@@ -48,7 +48,8 @@ def noting_left_behind(question: Question, struck: Iterable[Struck], noted: Behi
     """``struck`` as it is; the points that it shows are noted, so that no journal has to be read twice."""
     ways = known_ways(question)
     for point, journal in struck:
-        if not kills(point) and has_next(question, point):
+        assert point.batch is not None  # what shows a recovery is struck in one
+        if not kills(point) and has_next(question, point.batch):
             _note(question, ways, point, journal, noted)
         yield point, journal
 
@@ -93,7 +94,7 @@ def _before_effects(question: Question, point: SweepPoint) -> Iterator[SweepPoin
     batch = point.batch + 1
     found = [effect for family in FAMILIES for effect in effects_of(question, family, batch)]
     for effect in evenly(found, AT_MOST):
-        plan = Plan((*point.plan.faults, Fault(effect.point("before", batch), (KILL,))), point.plan.settings)
+        plan = then(point.plan, Fault(effect.point("before", batch), (KILL,)))
         detail = f"{effect.shown}, {_detail(point)}"
         here = Step(effect.phase, "before")
         second = SweepPoint(here, format_action(KILL), _role(question, point), batch, plan, detail)

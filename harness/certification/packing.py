@@ -97,8 +97,8 @@ def _taken(pack: Sequence[SweepPoint], point: SweepPoint) -> bool:
 def _meet(one: SweepPoint, other: SweepPoint) -> bool:
     """Whether they strike the same batch, or the other strikes that behind an error of which ``one`` is to show what it
     leaves behind."""
-    shows = shows_a_recovery(one) and not kills(one)
-    return other.batch == one.batch or (shows and other.batch == (one.batch or 0) + 1)
+    behind = other.batch == (one.batch or 0) + 1
+    return other.batch == one.batch or (behind and shows_a_recovery(one) and not kills(one))
 
 
 def _in_order(pack: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:

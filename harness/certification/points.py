@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from ...faults import Action, Fault, Plan, Point, Value, format_action, format_plan
 from .roles import MIDDLE
-from .trace import Event, Executed, Line, Step
+from .trace import Event, Executed, Line, Step, reports
 
 One = TypeVar("One")
 
@@ -208,10 +208,14 @@ AFTER_A_FAULT = "after a fault at {step}"
 """The detail of a second fault."""
 
 
-def has_next(question: Question, point: SweepPoint) -> bool:
-    """Whether a batch follows that of the point."""
-    assert point.batch is not None
-    return any(event.get("batch") == point.batch + 1 for event in question.trace)
+def has_next(question: Question, batch: int) -> bool:
+    """Whether another batch follows."""
+    return bool(reports(question.trace, batch + 1))
+
+
+def then(plan: Plan, fault: Fault) -> Plan:
+    """The plan, and another fault behind its own."""
+    return replace(plan, faults=(*plan.faults, fault))
 
 
 def dies_behind(point: SweepPoint) -> SweepPoint:
@@ -220,8 +224,7 @@ def dies_behind(point: SweepPoint) -> SweepPoint:
     One run alone has shown that the first of the two faults lands.
     """
     assert point.batch is not None
-    end = Fault(end_of(point.batch), (KILL,))
-    plan = replace(point.plan, faults=(*point.plan.faults, end))
+    plan = then(point.plan, Fault(end_of(point.batch), (KILL,)))
     details = [AFTER_A_FAULT.format(step=point.step), *([point.detail] if point.detail else []), point.action]
     here = Step("batch.commit", "after")
     behind = SweepPoint(here, format_action(KILL), point.role, point.batch, plan, ", ".join(details))

@@ -35,7 +35,8 @@ def refused_again(question: Question, struck: Iterable[Struck]) -> Iterator[Swee
         if asked_again(question, point, journal):
             again = again_and_again(point, tries(question))
             yield again
-            if has_next(question, point):
+            assert point.batch is not None  # a request is refused in one
+            if has_next(question, point.batch):
                 given_up.setdefault(_line_behind(point, journal), dies_behind(again))
     yield from given_up.values()
 

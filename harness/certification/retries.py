@@ -44,7 +44,8 @@ def retries(question: Question, noted: Retried) -> Iterator[SweepPoint]:
     for point in noted.values():
         again = again_and_again(point, tries(question))
         yield again
-        if has_next(question, point):
+        assert point.batch is not None  # as above
+        if has_next(question, point.batch):
             yield dies_behind(again)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ....faults import Action, Fault, Plan, Point, format_action
 from ..effects import Effect
 from ..files import FILES
-from ..points import Question, SweepPoint, end_of, line_at
+from ..points import Question, SweepPoint, end_of, has_next, line_at
 from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
@@ -71,7 +71,7 @@ def point_of(change: Line | Effect, batch: int) -> Point:
 
 def next_or_last(question: Question, batch: int) -> int:
     """The batch behind this one; this one, if there is none."""
-    return batch + 1 if reports(question.trace, batch + 1) else batch
+    return batch + 1 if has_next(question, batch) else batch
 
 
 def acting(question: Question, batch: int) -> list[Line]:

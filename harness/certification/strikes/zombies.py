@@ -17,10 +17,10 @@ from ....faults import Action, Fault, Point
 from ..effects import Effect
 from ..files import FILES
 from ..kinds import FAMILIES, effects_of
-from ..points import Question, SweepPoint, end_of, evenly, line_at, selector
+from ..points import Question, SweepPoint, end_of, evenly, has_next, line_at, selector
 from ..roles import LAST, MIDDLE
 from ..steps import shown
-from ..trace import Line, Step, driver_lines, executed, reports, task_lines
+from ..trace import Line, Step, driver_lines, executed, task_lines
 from ._declaration import Strike
 from ._zombies import acting, of_changes, one_of_several, paused, paused_before, point_of, until_its_end
 
@@ -65,24 +65,25 @@ def _a_batch_later(question: Question, batch: int) -> Iterator[SweepPoint]:
     """Before it is handed over and before changes, until the other driver has done the next batch, too: what is read
     for a batch, and written back with it, does not have that one's. What both batches change by one name, such as a
     manifest, is the first that may be written back; a lock between the two may have been taken too late."""
-    if not reports(question.trace, batch + 1):
+    if not has_next(question, batch):
         return
     until, detail = end_of(batch + 1), ", until the next batch"
     if all(HANDED_OVER in executed(question.trace, one).steps for one in (batch, batch + 1)):
         yield paused(HANDED_OVER, selector(HANDED_OVER, batch), MIDDLE, batch, until, detail)
     changes = _changes(question, batch)
     shared = [one for one in _named_alike(question, batch) if one not in changes]
-    for change in (*_ahead(question, batch), *evenly(shared, SHARED), *evenly(changes, AT_MOST)):
+    for change in (*_ahead(question, batch, changes), *evenly(shared, SHARED), *evenly(changes, AT_MOST)):
         yield paused_before(change, MIDDLE, batch, until, detail)
 
 
-def _ahead(question: Question, batch: int) -> list[Line]:
+def _ahead(question: Question, batch: int, changes: Sequence[Line | Effect]) -> list[Line]:
     """The last line before the first change of a file that calls something: it may take a lock that no change shows
     (flock), for what the sink has looked up before."""
-    lines, changing = driver_lines(question.trace, batch), of_changes(question, batch)
-    if not changing or not effects_of(question, FILES, batch):
+    first = next(iter(changes), None)
+    if not isinstance(first, Line) or not effects_of(question, FILES, batch):
         return []
-    return [line for line in lines[: lines.index(changing[0])] if question.code.calls(line)][-1:]
+    lines = driver_lines(question.trace, batch)
+    return [line for line in lines[: lines.index(first)] if question.code.calls(line)][-1:]
 
 
 def _at_the_end(question: Question) -> Iterator[SweepPoint]:
