@@ -65,8 +65,8 @@ wheel: venv ## dist/*.whl
 schemas: venv ## docs/*.schema.json from the code
 	@$(BIN)/python -m onceproof.harness.schemas docs
 
-matrix: lakehouse ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose)
-	@$(BIN)/python bench/matrix.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(SINKS)
+matrix: lakehouse ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose, POINTS= of broken ones)
+	@$(BIN)/python bench/matrix.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(if $(POINTS),--points '$(POINTS)') $(SINKS)
 
 matrix-jobs: lakehouse ## each reference job with its sinks, triggers and state stores (hours; DIRECTORY= to go on in, JOBS= to choose)
 	@$(BIN)/python bench/jobs.py $(if $(DIRECTORY),--directory $(DIRECTORY)) $(JOBS)

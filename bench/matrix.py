@@ -4,7 +4,8 @@ A broken sink's sweep ends at its first failed point. With a directory that an e
 sinks are not certified again and the others go on: ``make matrix DIRECTORY=.onceproof/matrix``.
 
 All of it takes hours, so it may be done in parts: what a sink came to is kept in matrix.json, with the commit that it
-was measured at, and docs/matrix.md has all that is there.
+was measured at, and docs/matrix.md has all that is there. A broken sink may be swept at some steps only, where its
+flaw lies (``--points``): what fails there fails in the whole sweep, and no correct sink can be shown to pass by it.
 """
 
 from __future__ import annotations
@@ -33,24 +34,27 @@ from sweeps import (
     ended,
     first_failure,
     missing,
+    points_of,
     sinks,
 )
 
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
 
 STANDARD = "standard"
+ALL = "all"
 
 KEPT = Kept("matrix")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A sink, what it should come to, and what it came to."""
+    """A sink, what it should come to, and what it came to at the points that were asked for."""
 
     sink: str
     broken: bool
     certificate: Certificate
     commit: str
+    points: str = ALL
 
     @property
     def right(self) -> bool:
@@ -65,17 +69,25 @@ class Line:
             certificate.claim,
             certificate.verdict,
             certificate.guarantee or "-",
-            f"{certificate.coverage.run} of {certificate.coverage.points}",
+            self._counted(),
             *first_failure(certificate),
             f"{certificate.seconds / 60:.1f}",
             self.commit,
         ]
+
+    def _counted(self) -> str:
+        """How many points have a verdict, of those that the whole sweep knew by then, and at which steps these are."""
+        coverage = self.certificate.coverage
+        if self.points == ALL:
+            return f"{coverage.run} of {coverage.points}"
+        return f"{coverage.run} of {points_of(self.certificate)}, at {code(self.points)}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path, default=Path(".onceproof") / "matrix")
     parser.add_argument("--profile", default=STANDARD, choices=("quick", "standard", "full"))
+    parser.add_argument("--points", default=ALL, help="of broken sinks: the steps to sweep, as certify has them")
     parser.add_argument("sinks", nargs="*", help="names; all by default")
     arguments = parser.parse_args()
     check_names(arguments.sinks)
@@ -86,8 +98,10 @@ def main() -> int:
     with ExitStack() as stack:
         sessions = Sessions(stack, EnvironmentOptions(runs=arguments.directory / "runs"))
         for path, broken in sinks(arguments.sinks):
-            wanted = Wanted(profile=arguments.profile, fail_fast=broken)
-            line = Line(path.stem, broken, *certified(sessions, path, arguments.directory / path.stem, wanted, commit))
+            points = arguments.points if broken else ALL
+            wanted = Wanted(profile=arguments.profile, points=points, fail_fast=broken)
+            found = certified(sessions, path, arguments.directory / path.stem, wanted, commit)
+            line = Line(path.stem, broken, *found, points)
             if arguments.profile == STANDARD:
                 keep(line)
             expected = "as expected" if line.right else "NOT as expected"
@@ -116,8 +130,9 @@ def page_of(lines: Mapping[str, Mapping[str, Any]]) -> str:
         "What `make matrix` came to: reference sinks and broken ones, certified with the profile `standard`; those "
         "that have no line yet are named at the end. Each line says at which commit it was measured, and holds for the "
         "points that there were then: later commits have more of them (CHANGELOG.md). The sweep of a broken sink ends "
-        "at its first failed point. In lines of commits before 2026-11-27, the *minutes* of a sweep "
-        "that was done in several parts are those of its last part alone.",
+        "at its first failed point; where the line names steps, these alone were swept (`--points`), because the flaw "
+        "lies there: the whole sweep has them too, and would have come to them behind others. In lines of commits "
+        "before 2026-11-27, the *minutes* of a sweep that was done in several parts are those of its last part alone.",
     ]
     for broken, title, wrong in ((False, "Correct sinks", "Did not pass"), (True, "Broken sinks", "Not found")):
         found = {name: line for name, line in sorted(lines.items()) if line["broken"] is broken}

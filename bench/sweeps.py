@@ -94,6 +94,11 @@ def first_failure(certificate: Certificate) -> tuple[str, str]:
     return code(failed.plan), ", ".join(f"{kind} {count}" for kind, count in failed.anomalies.items())
 
 
+def points_of(certificate: Certificate) -> int:
+    """How many points the sweep knew when it ended, those included that it was not asked for."""
+    return sum(cell.points for cell in certificate.scope.cells)
+
+
 def by_kind(certificate: Certificate) -> dict[str, int]:
     """How many of its points ``--points effects`` alone would have, and ``--points lines``."""
     steps = [point.cell[0] for point in certificate.points]
