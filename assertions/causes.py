@@ -35,6 +35,13 @@ def first_sentences(batches: Sequence[int], sentences: Iterable[str]) -> list[st
     return [*islice(sentences, BATCHES), *([f"and so in {more} more batches"] if more > 0 else [])]
 
 
+def after_what(evidence: Evidence, first: int = 0, last: int | None = None, most: int | None = None) -> str:
+    """`` after kill(driver) at ... and ...``: what happened to the job between two events of the journal; no more than
+    the first ``most`` of it, and nothing if nothing did."""
+    between = disturbances(evidence.journal, evidence.faults, first, last)[:most]
+    return f" after {' and '.join(between)}" if between else ""
+
+
 def hand_over_story(batch: int, evidence: Evidence) -> str:
     """``batch 1 was handed to the sink twice (driver local:1, then driver local:2 after kill(driver) at ...)``."""
     found = hand_overs(evidence.journal, batch)
@@ -47,9 +54,7 @@ def epochs_story(batch: int, evidence: Evidence) -> str | None:
     starts = [(index, event) for index, event in points(evidence.journal) if is_at(event, "query.start")]
     if hand_overs(evidence.journal) or not starts:
         return None
-    between = disturbances(evidence.journal, evidence.faults, starts[0][0], starts[-1][0])
-    after = f" after {' and '.join(between)}" if between else ""
-    again = f", the last time{after}" if len(starts) > 1 else ""
+    again = f", the last time{after_what(evidence, starts[0][0], starts[-1][0])}" if len(starts) > 1 else ""
     return (
         f"epoch {batch} had no hand-over: the tasks of a continuous query write each row as it comes; "
         f"{times(len(starts), 'the query began')}{again}, each time behind the last epoch that it had recorded as done"
@@ -130,10 +135,9 @@ def _repeated(batch: int, attempts: Sequence[TaskAttempt], evidence: Evidence) -
     if len({task.attempt for task in attempts}) < 2:
         return None
     first, last = attempts[0], attempts[-1]
-    between = disturbances(evidence.journal, evidence.faults, first.index, last.index)
     named = ", ".join(str(task.attempt) for task in attempts)
     where = ", then ".join(dict.fromkeys(str(task.process) for task in attempts))
-    after = f" after {' and '.join(between)}" if between else ""
+    after = after_what(evidence, first.index, last.index)
     return f"task {first.partition} of batch {batch} {times(len(attempts), 'ran')} (attempts {named} in {where}{after})"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..journal import disturbances
+from ..causes import after_what
 from ..model import Anomaly, Evidence, Open
 from ._records import SHOWN
 
@@ -25,8 +25,5 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
 
 
 def _cause(one: Open, evidence: Evidence) -> str:
-    after = disturbances(evidence.journal, evidence.faults, 0, None)
-    what = f"{one.kind} transaction {one.name} was left {one.state}" + (
-        f" after {' and '.join(after)}" if after else ""
-    )
+    what = f"{one.kind} transaction {one.name} was left {one.state}{after_what(evidence)}"
     return f"{what}, and no attempt ended it: {one.holds_up}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..causes import hand_over_story
-from ..journal import disturbances
+from ..causes import after_what, hand_over_story
 from ..model import Anomaly, Evidence
 
 
@@ -14,8 +13,7 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
     if evidence.stuck is None:
         return None
     batch = next((event.get("batch") for event in evidence.journal if event["event"] == "driver.gave_up"), None)
-    after = disturbances(evidence.journal, evidence.faults, 0, None)
-    befell = f"after {' and '.join(after[:3])} " if after else ""
+    befell = f"{after_what(evidence, most=3)} ".lstrip()
     story = f"{hand_over_story(batch, evidence)}; " if batch is not None else befell
     return Anomaly(
         kind="stuck",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..journal import disturbances
+from ..causes import after_what
 from ..model import Anomaly, Evidence
 
 
@@ -16,13 +16,11 @@ def check(truth: pa.Table, observed: pa.Table, evidence: Evidence) -> Anomaly | 
     errors = [reading.error or "no rows" for reading in evidence.readings if reading.rows is None]
     if not errors or len(errors) < len(evidence.readings) or not _landed(evidence) or not _could_be_read(evidence):
         return None
-    after = disturbances(evidence.journal, evidence.faults, 0, None)
-    befell = f" after {' and '.join(after[:3])}" if after else ""
     return Anomaly(
         kind="unreadable",
         count=len(errors),
         records=[{"reading": number, "error": error} for number, error in enumerate(errors, 1)],
-        causes=[f"the target could be read before, and cannot be any more{befell}: {errors[-1]}"],
+        causes=[f"the target could be read before, and cannot be any more{after_what(evidence, most=3)}: {errors[-1]}"],
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.handlers import says_undone
 from .callers import Callers, callers_by_line, caught
-from .points import ANY_BATCH, FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, line_at, selector
+from .points import ANY_BATCH, FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, for_errors, line_at, selector
 from .steps import shown
 from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
@@ -38,7 +38,8 @@ def lines(question: Question) -> Iterator[SweepPoint]:
             continue
         struck = set()
         for action, at in (*_first(question.code, line, where), *_last(question.code, line, where, killed)):
-            role = list(at)[turn % len(at)]
+            among = [*at] if action == KILL else for_errors(question, at)
+            role = among[turn % len(among)]
             turn += 1
             point = line_point(line, at[role], len(where[role]), action, role, question.roles[role])
             if point.text not in struck:  # the first execution at which it is caught may be the last
@@ -170,7 +171,12 @@ def second_crashes(question: Question) -> Iterator[SweepPoint]:
                 found.setdefault((point.step, point.action, point.detail), {})[point.text] = point
     for turn, points in enumerate(found.values()):
         chosen = list(points.values())
-        yield from chosen if question.profile == "full" else [chosen[turn % len(chosen)]]
+        if question.profile != "full":
+            roles = [point.role for point in chosen]
+            roles = roles if chosen[0].action == format_action(KILL) else for_errors(question, roles)
+            among = [point for point in chosen if point.role in roles]
+            chosen = [among[turn % len(among)]]
+        yield from chosen
 
 
 def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:

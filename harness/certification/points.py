@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeVar
 
 from ...faults import Action, Fault, Plan, Point, Value, format_action, format_plan
@@ -193,6 +194,11 @@ class Question:
         """The middle batch."""
         return self.roles[MIDDLE]
 
+    @cached_property
+    def followed(self) -> frozenset[str]:
+        """The roles in whose batches another one follows."""
+        return frozenset(role for role, batch in self.roles.items() if has_next(self, batch))
+
     @property
     def first_role(self) -> str:
         """The role of the earliest batch."""
@@ -211,6 +217,14 @@ AFTER_A_FAULT = "after a fault at {step}"
 def has_next(question: Question, batch: int) -> bool:
     """Whether another batch follows."""
     return bool(reports(question.trace, batch + 1))
+
+
+def for_errors(question: Question, roles: Iterable[str]) -> list[str]:
+    """Those of these roles in whose batches an error shows what it comes to: where another batch follows, all if none
+    does. What is left behind shows in the next batch; and the workload's last one has a single row, so that nothing can
+    be done to a part of it."""
+    roles = list(roles)
+    return [role for role in roles if role in question.followed] or roles
 
 
 def then(plan: Plan, fault: Fault) -> Plan:

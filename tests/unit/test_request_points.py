@@ -95,8 +95,14 @@ def test_requests_with_the_values_of_a_row_in_each_are_alike(text: str) -> None:
     assert len([one for one in found.points if "then b" not in one.detail]) < 50
 
 
+def three_batches() -> Space:
+    trace = [request for batch in range(3) for request in asked(batch, f"INSERT {batch}", "COMMIT")]
+    return space(*trace, roles={**ROLES, "last": 2})
+
+
 def test_each_kind_is_lost_once_on_its_way_out_and_once_on_its_way_back() -> None:
-    found = space(*asked(0, "INSERT 1", "COMMIT"), *asked(1, "INSERT 2", "COMMIT"))
+    """In a batch that another one follows: there it shows what the error has left behind."""
+    found = three_batches()
     assert struck(found, "drop") == [
         "request:before[INSERT, batch=0]#1", "request:after[INSERT, batch=1]#1",
         "request:before[COMMIT, batch=0]#1", "request:after[COMMIT, batch=1]#1",
@@ -131,8 +137,8 @@ def test_what_can_be_refused_is_refused_once_before_it_is_done_and_once_although
     }, "the end of a COPY has no other error"
 
 
-def test_a_kind_is_refused_by_each_error_in_another_batch() -> None:
-    found = space(*asked(0, "INSERT 1", "COMMIT"), *asked(1, "INSERT 2", "COMMIT"))
+def test_a_kind_is_refused_by_each_error_in_another_batch_that_one_follows() -> None:
+    found = three_batches()
     refused = [one for one in found.points if one.action.startswith("answer") and "INSERT" in one.text]
     batches = {one.action: one.batch for one in refused}
     assert sorted(batches.values()) == [0, 1]

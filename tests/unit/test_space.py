@@ -635,11 +635,13 @@ def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached
 
 
 def test_a_lines_first_and_last_execution_are_swept_by_kill_and_by_fail_the_roles_by_turns() -> None:
-    found = space([*lines(0, (7, 3)), *lines(1, (7, 2))], roles={"first": 0, "middle": 1})
+    """Errors in batches that another one follows, where it shows what they have left behind."""
+    trace = [*lines(0, (7, 3)), *lines(1, (7, 2)), *lines(2, (7, 4))]
+    found = space(trace, roles={"first": 0, "middle": 1, "last": 2})
     assert texts(found, "line") == [
         "line[s.py:7][batch=0]#1 -> kill(driver)",
         "line[s.py:7][batch=1]#1 -> fail",
-        "line[s.py:7][batch=0]#3 -> kill(driver)",
+        "line[s.py:7][batch=2]#4 -> kill(driver)",
         "line[s.py:7][batch=1]#2 -> fail",
     ]
 

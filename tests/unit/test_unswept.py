@@ -96,5 +96,6 @@ def test_packages_from_elsewhere_are_named_but_for_those_that_every_job_has(tmp_
     sink = tmp_path / "mine.py"
     sink.write_text(
         "import json\nimport psycopg\nimport requests.adapters\nimport team.writer\nfrom pyspark.sql import DataFrame\n"
+        "if TYPE_CHECKING:\n    import boto3\n"
     )
     assert from_elsewhere(sink) == ["acme", "requests"]
