@@ -73,6 +73,19 @@ def lines_reported(points: Iterable[Point], shape: SinkShape, trace: bool) -> fr
     return frozenset(named)
 
 
+def batches_of_lines(plan: Plan) -> dict[Line, frozenset[int]]:
+    """The lines that the plan asks for in some batches only, with these."""
+    named: dict[Line, list[Point]] = {}
+    for point, _ in points_of(plan):
+        if point.phase == "line":
+            named.setdefault((str(point.where["file"]), int(point.where["line"])), []).append(point)
+    return {
+        line: frozenset(int(point.where["batch"]) for point in points)
+        for line, points in named.items()
+        if all("batch" in point.where for point in points)
+    }
+
+
 def services_proxied(points: Iterable[Point], plan: Plan, shape: SinkShape, trace: bool) -> frozenset[str]:
     """The services that the plan's requests name, and what acts on connections, else all that the sink may use, as in a
     trace."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ...plans import Action, Fault, Plan, Point
@@ -18,6 +19,7 @@ from .needs import (
     Method,
     PhasePoint,
     arguments_needing_files,
+    batches_of_lines,
     executor_points,
     files_reported,
     lines_reported,
@@ -61,6 +63,11 @@ class ResolvedPlan:
     proxied: frozenset[str] = frozenset()
     files: Files = "none"
     unsynced: bool = False
+
+    @property
+    def line_batches(self) -> Mapping[Line, frozenset[int]]:
+        """The lines that the plan asks for in some batches only, with these."""
+        return batches_of_lines(self.plan)
 
     @property
     def broker_phases(self) -> frozenset[str]:

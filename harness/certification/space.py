@@ -25,9 +25,9 @@ from .strikes.larger import LARGE_RUN
 from .strikes.longer import LONG_RUN
 from .trace import Line, Step
 
-PLANS = "plans"
+ALL, PLANS = "all", "plans"
 
-KINDS = ("all", "phases", "lines", "effects", PLANS)
+KINDS = (ALL, "phases", "lines", "effects", PLANS)
 OF_EFFECTS = (*EFFECT_PHASES, LOOKUPS.phase)
 """Phases whose points are those of --points effects."""
 

@@ -18,7 +18,7 @@ from ..certification.points import Profile
 from ..certification.results import INPUTS
 from ..certification.roles import check_batch
 from ..certification.settings import SETTINGS, Settings, load_settings, save_settings
-from ..certification.space import check_points
+from ..certification.space import ALL, PLANS, check_points
 from ..certification.wanted import Wanted
 from ..console.printing import Terminal, say
 from ..console.sweep import SweepReport
@@ -76,7 +76,7 @@ class SweepArguments:
             help="all, phases, effects, lines (of the sink's own code), plans (the known failures), or steps such as "
             "task.commit,sink.*:after; several with commas"
         ),
-    ] = "all"
+    ] = ALL
     batch: Annotated[
         int | None,
         GIVEN,
@@ -89,9 +89,18 @@ class SweepArguments:
         Parameter(validator=COUNT, help="trials run side by side [as many as this machine can run]"),
     ] = None
     fail_fast: Annotated[bool, Parameter(negative=(), help="end at the first failed point")] = False
+    plans: Annotated[bool, Parameter(negative=(), help="the known failures that fit the sink: --points plans")] = False
 
     def wanted(self) -> Wanted:
-        return Wanted(self.profile, self.points, self.batch, self.pack, self.parallel, self.fail_fast)
+        return Wanted(self.profile, self._points(), self.batch, self.pack, self.parallel, self.fail_fast)
+
+    def _points(self) -> str:
+        """Raises UsageError for --plans beside other points."""
+        if not self.plans:
+            return self.points
+        if self.points not in (ALL, PLANS):
+            raise UsageError(f"--plans is --points {PLANS}: with others, take --points {PLANS},{self.points}")
+        return PLANS
 
     def over(self, settings: Settings) -> Settings:
         """What a sweep that goes on does, with what of it may be chosen anew."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...assertions import Glimpse
-from ...faults import PHASES, Injector, Rendezvous
+from ...faults import PHASES, Injector, Rendezvous, ResolvedPlan
 from ...faults.probes import FILE_PROBE, PYTHON_PROBE, rules
 from ...faults.probes.rule import Side
 from ...faults.settings import settings_of
@@ -305,11 +305,17 @@ class _Starter:
         if spec.resolved.lines or spec.every_line:
             variables["ONCEPROOF_LINES"] = str(self.sink)
         if spec.resolved.lines and not (spec.trace or spec.every_line):
-            wanted = (f"{file}:{line}" for file, line in sorted(spec.resolved.lines))
-            variables["ONCEPROOF_LINE_FILTER"] = ",".join(wanted)
+            variables["ONCEPROOF_LINE_FILTER"] = line_filter(spec.resolved)
         if spec.resolved.calls:
             variables["ONCEPROOF_CALLS"] = ",".join(sorted(spec.resolved.calls))
         return variables
+
+
+def line_filter(resolved: ResolvedPlan) -> str:
+    """``file.py:42,team/writer.py:57@1@3``: the plan's lines, each with its batches unless it is asked for in any."""
+    batches = resolved.line_batches
+    of_line = {line: "".join(f"@{batch}" for batch in sorted(batches.get(line, ()))) for line in resolved.lines}
+    return ",".join(f"{file}:{line}{of_line[file, line]}" for file, line in sorted(resolved.lines))
 
 
 def _arm_brokers(environment: Environment, rendezvous: Rendezvous) -> None:

@@ -13,7 +13,7 @@ from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.cli import certify, demo, execute, run, sessions
 from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.environments.base import Unavailable
-from onceproof.harness.errors import BROKE, UNAVAILABLE
+from onceproof.harness.errors import BROKE, UNAVAILABLE, USAGE
 from onceproof.harness.request import Request
 from onceproof.harness.trial.spec import TrialResult
 from paper_trial import everything_and, fault, ids_of, killed_in_batch_1, verdict
@@ -90,6 +90,23 @@ def test_a_sweep_goes_on_with_as_many_trials_side_by_side_as_are_asked_for_now(
         ("quick", 3, False),
         ("quick", 1, True),
     ]
+
+
+@pytest.mark.usefixtures("on_paper")
+def test_plans_alone_are_asked_for_by_a_flag_that_goes_with_no_other_points(
+    on_paper: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept: list[str] = []
+
+    def sweep(session: Session, request: Request, directory: Path, wanted: Wanted, **more: object) -> Certificate:
+        swept.append(wanted.points)
+        return certificate()
+
+    on_paper.setattr(certify, "run_sweep", sweep)
+    execute(["certify", "kafka_append", "--plans"])
+    assert swept == ["plans"]
+    assert execute(["certify", "kafka_append", "--plans", "--points", "effects"]) == USAGE
+    assert "with others, take --points plans,effects" in capsys.readouterr().err
 
 
 def test_a_sweep_that_is_refused_leaves_no_directory(

@@ -586,6 +586,34 @@ def test_the_filter_leaves_only_its_lines(python: str, tmp_path: Path) -> None:
     assert run.lines == [14, 14]
 
 
+HANDS_OVER = """\
+class ForeachBatchFunction:
+    def __init__(self, func):
+        self.func = func
+    def call(self, jdf, batch_id):
+        self.func(jdf, batch_id)
+"""
+
+
+@each_interpreter
+def test_a_line_that_is_asked_for_in_some_batches_is_not_reported_in_the_hand_over_of_another(
+    python: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pyspark" / "sql").mkdir(parents=True)
+    (tmp_path / "pyspark" / "__init__.py").touch()
+    (tmp_path / "pyspark" / "sql" / "__init__.py").touch()
+    (tmp_path / "pyspark" / "sql" / "utils.py").write_text(HANDS_OVER)
+    script = (
+        "import sink\nfrom pyspark.sql.utils import ForeachBatchFunction\n"
+        "write = ForeachBatchFunction(lambda df, batch: sink.count(3))\n"
+        "for batch in range(4):\n    write.call(None, batch)\n"
+    )
+    filtered = Run(python, tmp_path, script, ONCEPROOF_LINE_FILTER="sink.py:20@1@3")
+    assert (filtered.errors, filtered.lines) == ("", [20] * 8), "four times in each of two batches"
+    elsewhere = Run(python, tmp_path, "import sink\nsink.count(3)\n", ONCEPROOF_LINE_FILTER="sink.py:20@1@3")
+    assert elsewhere.lines == [20] * 4, "what no batch is known of may be in any"
+
+
 @each_interpreter
 def test_lines_of_modules_below_the_sinks_directory_are_named_from_there(python: str, tmp_path: Path) -> None:
     files = {

@@ -23,6 +23,7 @@ from onceproof.faults import (
     resolve,
 )
 from onceproof.faults.resolution import TRACED_ROWS
+from onceproof.harness.trial.act import line_filter
 
 FOREACH = SinkShape(foreach_batch=True, python_file="/sinks/postgres_upsert.py", lines=frozenset({10, 12, 20, 21, 30}))
 KAFKA = SinkShape(v2=True, python_file="/sinks/kafka_append.py", lines=frozenset({9}))
@@ -317,6 +318,16 @@ def test_a_resume_needs_a_pause_in_the_plan() -> None:
 @pytest.mark.parametrize("file", ["postgres_upsert.py", "sinks/postgres_upsert.py", "/sinks/postgres_upsert.py"])
 def test_a_line_names_the_file_of_the_sink(file: str) -> None:
     assert resolved(f"line[{file}:20] -> kill(driver)", FOREACH).lines == {("postgres_upsert.py", 20)}
+
+
+def test_a_lines_batches_are_known_where_all_that_names_it_has_one() -> None:
+    plan = (
+        "line[postgres_upsert.py:20][batch=1]#2 -> pause(driver) until line[postgres_upsert.py:20][batch=3]; "
+        "line[postgres_upsert.py:21][batch=1] -> fail; line[postgres_upsert.py:21] -> kill(driver)"
+    )
+    found = resolved(plan, FOREACH)
+    assert found.line_batches == {("postgres_upsert.py", 20): {1, 3}}
+    assert line_filter(found) == "postgres_upsert.py:20@1@3,postgres_upsert.py:21"
 
 
 @pytest.mark.parametrize("file", ["upsert.py", "other/postgres_upsert.py", "a/b/sinks/postgres_upsert.py"])

@@ -6,7 +6,8 @@ It stands alone: standard library only, CPython 3.9 to 3.13. The interpreter imp
 directory is in front of PYTHONPATH; when it has set itself up, it loads the sitecustomize that it shadows. Its settings
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
 ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
-(``file.py:42,team/writer.py:57``), the only lines to report, by paths relative to the sink's directory; ONCEPROOF_CALLS
+(``file.py:42,team/writer.py:57@1@3``), the only lines to report, by paths relative to the sink's directory, one with
+batches behind it in these alone as far as it runs in the function of foreachBatch; ONCEPROOF_CALLS
 (``os.rename,psycopg.Connection.commit``), the functions of which calls are reported; ONCEPROOF_PLACE; ONCEPROOF_DRIVER,
 the mark that every process of one driver has in its environment (on other machines, where its executors run,
 ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
@@ -176,10 +177,35 @@ class Tree:
         return None
 
 
+FOREACH_BATCH = os.path.join("pyspark", "sql", "utils.py")
+"""Where ForeachBatchFunction is, whose ``call(self, jdf, batch_id)`` hands a batch to Python."""
+
+
+def batch_of(frame: FrameType) -> int | None:
+    """The batch whose hand-over a frame belongs to; None for one that was not called by foreachBatch."""
+    caller: FrameType | None = frame
+    while caller is not None:
+        if caller.f_code.co_name == "call" and caller.f_code.co_filename.endswith(FOREACH_BATCH):
+            found = caller.f_locals.get("batch_id")
+            return found if isinstance(found, int) else None
+        caller = caller.f_back
+    return None
+
+
+def chosen_lines(text: str) -> dict[str, frozenset[int]] | None:
+    """ONCEPROOF_LINE_FILTER: the batches of each line, empty for all; None if it names none."""
+    found = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        file, _, rest = entry.rpartition(":")
+        line, *batches = rest.split("@")
+        found[f"{file}:{line}"] = frozenset(map(int, batches))
+    return found or None
+
+
 class Lines:
     """Which code is the sink's own, and what happens at a line of it."""
 
-    def __init__(self, injector: Injector, sink: str, only: frozenset[str] | None) -> None:
+    def __init__(self, injector: Injector, sink: str, only: Mapping[str, frozenset[int]] | None) -> None:
         self._injector = injector
         self._tree = Tree(sink)
         self._only = only
@@ -206,7 +232,7 @@ class Lines:
 
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
-        if self._of_job(frame) or self._importing(frame):
+        if self._in_another_batch(frame, line) or self._of_job(frame) or self._importing(frame):
             return None
         code = frame.f_code
         place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
@@ -238,6 +264,12 @@ class Lines:
     def not_raised(self, order: Order, own: BaseException) -> None:
         """The statement raised an exception of its own before it could be reported as failed."""
         self._injector.tell({"event": "probe.not_raised", "error": _class_name(own), **order.place})
+
+    def _in_another_batch(self, frame: FrameType, line: int) -> bool:
+        """Whether the line is asked for in other batches only than that whose hand-over the frame belongs to."""
+        batches = self._only[f"{self.name(frame.f_code.co_filename)}:{line}"] if self._only else frozenset()
+        batch = batch_of(frame) if batches else None
+        return batch is not None and batch not in batches
 
     def _of_job(self, frame: FrameType) -> bool:
         """Whether the code is that of the job's own file, which may lie next to the sink."""
@@ -781,8 +813,7 @@ def set_up(variables: Mapping[str, str]) -> None:
     sink = variables.get("ONCEPROOF_LINES", "")
     if not sink:
         return
-    only = [line.strip() for line in variables.get("ONCEPROOF_LINE_FILTER", "").split(",") if line.strip()]
-    lines = Lines(injector, sink, frozenset(only) or None)
+    lines = Lines(injector, sink, chosen_lines(variables.get("ONCEPROOF_LINE_FILTER", "")))
     if sys.version_info >= (3, 12):
         Monitoring(lines)
     else:
