@@ -62,7 +62,7 @@ wheel: venv ## dist/*.whl
 	@$(BIN)/uv build --quiet --wheel --out-dir dist .
 	@ls dist/*.whl
 
-schemas: venv ## docs/*.schema.json from the code
+schemas: venv ## docs/*.schema.json, and the tables of docs/phases.md, from the code
 	@$(BIN)/python -m onceproof.harness.schemas docs
 
 matrix: lakehouse ## certify every reference and broken sink (hours; DIRECTORY= to go on in, SINKS= to choose, POINTS= of broken ones)

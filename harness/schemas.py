@@ -1,4 +1,4 @@
-"""The JSON documents whose schemas are in docs/: ``make schemas`` writes them."""
+"""What of docs/ is written from the code by ``make schemas``: the schemas of JSON documents, the tables of phases."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..assertions.stored_evidence import StoredEvidence
 from ..documents import schema_of
 from .artifacts.lock import Lock
 from .certification.certificate import Certificate
+from .phase_tables import write_tables
 from .trial.document import TrialDocument
 
 DOCUMENTS: Mapping[str, type[BaseModel]] = {
@@ -35,3 +36,4 @@ def write_schemas(docs: Path) -> None:
 
 if __name__ == "__main__":
     write_schemas(Path(sys.argv[1]))
+    write_tables(Path(sys.argv[1]))
