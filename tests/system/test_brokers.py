@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -20,7 +22,7 @@ from onceproof.harness.kafka_topics import create_topics, partition_leader
 from onceproof.harness.request import Request, with_brokers
 from onceproof.harness.session import Session
 from onceproof.harness.trial.brokers import Brokers
-from trials import described, landed, long
+from trials import SMALL, described, landed, long
 
 
 @dataclass
@@ -120,3 +122,18 @@ def test_a_plan_that_needs_brokers_is_refused_where_there_are_others(session: Se
         session.trial(Request("kafka_append", plan="set brokers = 3; query.start -> kill(driver)"))
     assert with_brokers(EnvironmentOptions(), "set brokers = 3").brokers == 3
     assert with_brokers(EnvironmentOptions(brokers=2), "set brokers = 3").brokers == 2
+
+
+@pytest.mark.long
+def test_all_brokers_and_the_driver_die_at_once() -> None:
+    plan = "sink.commit:before[batch=1] -> kill(broker, which=all) then kill(driver)"
+    with Session(EnvironmentOptions(brokers=2)) as own:
+        result = own.trial(Request("kafka_transactional", plan=plan, workload=SMALL))
+    assert (result.verdict.outcome, result.verdict.guarantee) == ("pass", "exactly-once"), described(result)
+    assert landed(result), described(result)
+    of_brokers, of_driver = (event["detail"] for event in result.journal if event["event"] == "fault.confirmed")
+    assert re.findall(r"killed broker (\d)", of_brokers) == ["1", "2"]
+    dead = re.findall(r"(?:process|java|python) (\d+)", f"{of_brokers}; {of_driver}")
+    assert len(dead) > 3
+    assert not [pid for pid in dead if Path(f"/proc/{pid}").exists()]
+    assert "broker 1 and 2 registered again" in result.verdict.reason
