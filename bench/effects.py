@@ -90,11 +90,14 @@ def cells(sink: str, points: str, certificate: Certificate, commit: str) -> list
 
 
 def first_of_all(sink: str, matrix: Mapping[str, Any]) -> list[list[str]]:
-    """What the whole sweep of a broken sink found first; nothing of a sink that ``make matrix`` has not met."""
+    """What the whole sweep of a broken sink found first, or that at some steps; nothing of a sink that ``make matrix``
+    has not met."""
     if sink not in matrix or not matrix[sink]["broken"]:
         return []
-    name, _, verdict, _, *rest = matrix[sink]["cells"]
-    return [[name, "all", verdict, *rest]]
+    line = matrix[sink]
+    name, _, verdict, _, counted, *rest = line["cells"]
+    by = code(line["points"]) if "points" in line else "all"
+    return [[name, by, verdict, line.get("counted", counted), *rest]]
 
 
 def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
@@ -109,8 +112,9 @@ def page_of(lines: Mapping[str, Sequence[Sequence[str]]]) -> str:
         "needed; its sweep by lines begins with the two traces of the one by effects. Rows without *minutes* are those "
         "of a correct sink, counted in its whole sweep, of which both are parts; *all* is that sweep, where its points "
         "were not counted by kind, and of a broken sink where both have not been swept apart yet: then its first point "
-        "that fails says whether a request, a change of a file or a line found it first. What both leave to other "
-        "points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
+        "that fails says whether a request, a change of a file or a line found it first. A step is one at which alone "
+        "the sink was swept, because its flaw lies there; *points* are of those of the whole sweep. What both leave to "
+        "other points (steps, servers, slow requests) is in [matrix.md](matrix.md).",
         table(HEAD, [row for name in sorted(found) for row in found[name]]),
         missing(found),
     ]

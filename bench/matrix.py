@@ -69,18 +69,22 @@ class Line:
             certificate.claim,
             certificate.verdict,
             certificate.guarantee or "-",
-            self._counted(),
+            self.counted if self.points == ALL else f"{self.counted}, at {code(self.points)}",
             *first_failure(certificate),
             f"{certificate.seconds / 60:.1f}",
             self.commit,
         ]
 
-    def _counted(self) -> str:
-        """How many points have a verdict, of those that the whole sweep knew by then, and at which steps these are."""
+    def says_more_than(self, kept: Mapping[str, Any] | None) -> bool:
+        """Of a sweep at some steps, whether it has found the flaw, and no whole sweep has: that it finds none says
+        nothing."""
+        return self.points == ALL or (self.right and (kept is None or kept.get("points", ALL) != ALL))
+
+    @property
+    def counted(self) -> str:
+        """How many points have a verdict, of those that the whole sweep knew by then."""
         coverage = self.certificate.coverage
-        if self.points == ALL:
-            return f"{coverage.run} of {coverage.points}"
-        return f"{coverage.run} of {points_of(self.certificate)}, at {code(self.points)}"
+        return f"{coverage.run} of {coverage.points if self.points == ALL else points_of(self.certificate)}"
 
 
 def main() -> int:
@@ -102,7 +106,7 @@ def main() -> int:
             wanted = Wanted(profile=arguments.profile, points=points, fail_fast=broken)
             found = certified(sessions, path, arguments.directory / path.stem, wanted, commit)
             line = Line(path.stem, broken, *found, points)
-            if arguments.profile == STANDARD:
+            if arguments.profile == STANDARD and line.says_more_than(KEPT.load().get(path.stem)):
                 keep(line)
             expected = "as expected" if line.right else "NOT as expected"
             console.print(f"{line.sink} {expected}: {line.certificate.summary}")
@@ -119,6 +123,8 @@ def keep(line: Line) -> None:
     """Put the line among those that are kept, and write the page of all of them."""
     kinds = by_kind(line.certificate)
     kept = {"broken": line.broken, "right": line.right, "cells": line.cells(), "by_kind": kinds}
+    if line.points != ALL:
+        kept |= {"points": line.points, "counted": line.counted}
     lines = KEPT.load() | {line.sink: kept}
     KEPT.store(lines, page_of(lines))
 

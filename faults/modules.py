@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..sources import parsed
+from ..sources import executed, parsed
 
 NOT_OURS = frozenset({"pyspark", "py4j", "site-packages", "dist-packages"})
 """Folders whose code is none of the sink's, wherever they lie. The Python probe (sitecustomize.py) has the same."""
@@ -84,7 +83,7 @@ def _imported(tree: ast.Module, path: Path, root: Path) -> Iterator[Path]:
 
 def _names(tree: ast.Module, path: Path, root: Path) -> Iterator[tuple[Path, list[str]]]:
     """The directory from which each import of ``tree`` starts, and the parts of the name that follow."""
-    for node in _executed(tree):
+    for node in executed(tree):
         match node:
             case ast.Import():
                 yield from ((root, alias.name.split(".")) for alias in node.names)
@@ -94,18 +93,6 @@ def _names(tree: ast.Module, path: Path, root: Path) -> Iterator[tuple[Path, lis
                 yield from ((base, [*module, alias.name]) for alias in node.names)
             case ast.Call(args=[ast.Constant(value=str(name)), *_]) if _is_import_call(node.func):
                 yield root, name.split(".")
-
-
-def _executed(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every node but those below ``if TYPE_CHECKING:``, which only a type checker reads."""
-    waiting: deque[ast.AST] = deque([tree])
-    while waiting:
-        node = waiting.popleft()
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING":
-            waiting.extend(node.orelse)
-        else:
-            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _above(path: Path, level: int) -> Path:

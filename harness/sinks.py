@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from ..faults import SinkShape, shape_of
 from ..faults.errors import closest, listed
 from ..faults.settings import NUMBERS
 from ..faults.statements import bound
-from ..sources import parsed
+from ..sources import executed, parsed
 from .artifacts.lock import is_coordinates, shipped_lock
 from .errors import SinkError, UsageError, no_file
 from .sink_declarations import columns
@@ -112,7 +112,7 @@ def shape(path: Path) -> SinkShape:
 def _check_name(path: Path, tree: ast.Module, names: Collection[str]) -> None:
     """Raises SinkError for a file that imports a module of its own name, and wants of it what it does not have itself:
     the sink's directory is the first on the path, so that it would get itself."""
-    at_first = _from_module(path.stem, _executed(tree, functions=False))
+    at_first = _from_module(path.stem, executed(tree, functions=False))
     own = set(names) - {alias.asname or alias.name for node in at_first for alias in node.names}
     lacking = sorted(_wanted_of(path.stem, tree) - own)
     if lacking:
@@ -124,7 +124,7 @@ def _check_name(path: Path, tree: ast.Module, names: Collection[str]) -> None:
 
 def _wanted_of(name: str, tree: ast.Module) -> set[str]:
     """What a file takes from the module ``name``, by absolute imports and as attributes of what they bind."""
-    nodes = list(_executed(tree))
+    nodes = list(executed(tree))
     wanted = [
         part
         for node in _from_module(name, nodes)
@@ -148,18 +148,6 @@ def _from_module(name: str, nodes: Iterable[ast.AST]) -> list[ast.ImportFrom]:
 def _below(module: str | None) -> list[str]:
     """The first part below the package: ``client`` of ``redis.client.core``."""
     return (module or "").split(".")[1:2]
-
-
-def _executed(tree: ast.Module, functions: bool = True) -> Iterator[ast.AST]:
-    """Its nodes, but for what only a type checker reads, and with ``functions=False`` but for what is in them."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING":
-            waiting += node.orelse
-        elif functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            waiting += ast.iter_child_nodes(node)
 
 
 def at_line(error: SyntaxError) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import threading
+from collections import deque
+from collections.abc import Iterator
 
 _MAKING = threading.Lock()
 
@@ -16,3 +18,16 @@ def parsed(source: str | bytes, filename: str = "<unknown>") -> ast.Module:
     """As :func:`ast.parse`, and with its errors."""
     with _MAKING:
         return ast.parse(source, filename=filename)
+
+
+def executed(tree: ast.Module, functions: bool = True) -> Iterator[ast.AST]:
+    """Its nodes, the outer ones first, but for what only a type checker reads (``if TYPE_CHECKING:``), and with
+    ``functions=False`` but for what is in them."""
+    waiting: deque[ast.AST] = deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING":
+            waiting.extend(node.orelse)
+        elif functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting.extend(ast.iter_child_nodes(node))

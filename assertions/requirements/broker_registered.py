@@ -21,4 +21,6 @@ def check(struck: Struck) -> Found:
     complete = f", transaction {name} complete" if name else ""
     moved = [event for event in after if event["event"] == "txn.coordinator"]
     coordinator = f" (coordinator now: broker {moved[0].get('broker')})" if moved and name else ""
-    return Found(required, f"broker {back[0].get('broker')} registered again{complete}{coordinator}")
+    broker = back[0].get("broker")
+    who = broker if isinstance(broker, str) else f"broker {broker}"
+    return Found(required, f"{who} registered again{complete}{coordinator}")

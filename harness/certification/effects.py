@@ -16,7 +16,7 @@ from itertools import product
 
 from ...faults import Action, Fault, Plan, Point, Value, format_action
 from ...faults.declarations import ITSELF
-from .points import KILL, Gap, Question, SweepPoint, crash_in, for_errors
+from .points import KILL, Gap, Question, SweepPoint, crash_in, in_turn
 from .roles import MIDDLE
 from .trace import WORKER, Event, Step, reports, runs_of
 
@@ -197,9 +197,10 @@ def _in_rotation(
 ) -> Iterator[SweepPoint]:
     """One of each kind's places at each edge. Losses that ``begin`` differently meet a kind in different batches."""
     for turn, (places, edge) in enumerate(product(kinds, ("before", "after")), begin):
-        roles = for_errors(question, (role for role, _ in places))
-        among = [place for place in places if place[0] in roles]
-        yield from _lost(question, among[turn % len(among)], loss, edge)
+        by_role = dict(places)
+        action = loss(places[0][1], edge)
+        for role in in_turn(question, turn, [*by_role], action.name) if action else ():
+            yield from _lost(question, (role, by_role[role]), loss, edge)
 
 
 def _lost(question: Question, place: Place, loss: Loss, edge: str) -> Iterator[SweepPoint]:

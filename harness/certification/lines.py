@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...faults import Action, Fault, Plan, Point, format_action
 from ...faults.handlers import says_undone
 from .callers import Callers, callers_by_line, caught
-from .points import ANY_BATCH, FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, for_errors, line_at, selector
+from .points import ANY_BATCH, FAIL, KILL, Code, Gap, Question, SweepPoint, crash_in, in_turn, line_at, selector
 from .steps import shown
 from .trace import NOTHING, Event, Executed, Line, Step, Way, executed, executions, line_of, runs_of, ways_to
 
@@ -38,13 +38,12 @@ def lines(question: Question) -> Iterator[SweepPoint]:
             continue
         struck = set()
         for action, at in (*_first(question.code, line, where), *_last(question.code, line, where, killed)):
-            among = [*at] if action == KILL else for_errors(question, at)
-            role = among[turn % len(among)]
+            for role in in_turn(question, turn, [*at], action.name):
+                point = line_point(line, at[role], len(where[role]), action, role, question.roles[role])
+                if point.text not in struck:  # the first execution at which it is caught may be the last
+                    struck.add(point.text)
+                    yield point
             turn += 1
-            point = line_point(line, at[role], len(where[role]), action, role, question.roles[role])
-            if point.text not in struck:  # the first execution at which it is caught may be the last
-                struck.add(point.text)
-                yield point
 
 
 def _in_any_batch(code: Code, line: Line, callers: Sequence[Callers]) -> Iterator[SweepPoint]:
@@ -170,13 +169,9 @@ def second_crashes(question: Question) -> Iterator[SweepPoint]:
             for point in of_one_kind(question, role, batch, crash):
                 found.setdefault((point.step, point.action, point.detail), {})[point.text] = point
     for turn, points in enumerate(found.values()):
-        chosen = list(points.values())
-        if question.profile != "full":
-            roles = [point.role for point in chosen]
-            roles = roles if chosen[0].action == format_action(KILL) else for_errors(question, roles)
-            among = [point for point in chosen if point.role in roles]
-            chosen = [among[turn % len(among)]]
-        yield from chosen
+        chosen = {point.role: point for point in points.values()}
+        full, action = question.profile == "full", next(iter(chosen.values())).plan.faults[-1].actions[0].name
+        yield from points.values() if full else (chosen[one] for one in in_turn(question, turn, [*chosen], action))
 
 
 def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:

@@ -219,12 +219,16 @@ def has_next(question: Question, batch: int) -> bool:
     return bool(reports(question.trace, batch + 1))
 
 
-def for_errors(question: Question, roles: Iterable[str]) -> list[str]:
-    """Those of these roles in whose batches an error shows what it comes to: where another batch follows, all if none
-    does. What is left behind shows in the next batch; and the workload's last one has a single row, so that nothing can
-    be done to a part of it."""
-    roles = list(roles)
-    return [role for role in roles if role in question.followed] or roles
+def in_turn(question: Question, turn: int, roles: Sequence[str], action: str) -> list[str]:
+    """The role whose turn it is. An error that meets a batch which no other follows meets one of those with another
+    behind them, too: what it leaves behind shows there, and the last batch of the default workload has a single row, so
+    that nothing can be done to a part of it."""
+    rounds = turn // len(roles) if len(roles) % 2 == 0 else 0  # or every second turn would be one of every second role
+    role = roles[(turn + rounds) % len(roles)]
+    followed = [other for other in roles if other in question.followed]
+    if action == KILL.name or role in followed or not followed:
+        return [role]
+    return [role, followed[turn // (2 * len(roles)) % len(followed)]]
 
 
 def then(plan: Plan, fault: Fault) -> Plan:

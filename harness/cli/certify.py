@@ -71,12 +71,13 @@ class SweepArguments:
         ),
     ] = "standard"
     points: Annotated[
-        str,
+        str | None,
+        GIVEN,
         Parameter(
             help="all, phases, effects, lines (of the sink's own code), plans (the known failures), or steps such as "
-            "task.commit,sink.*:after; several with commas"
+            "task.commit,sink.*:after; several with commas [all]"
         ),
-    ] = ALL
+    ] = None
     batch: Annotated[
         int | None,
         GIVEN,
@@ -97,8 +98,8 @@ class SweepArguments:
     def _points(self) -> str:
         """Raises UsageError for --plans beside other points."""
         if not self.plans:
-            return self.points
-        if self.points not in (ALL, PLANS):
+            return ALL if self.points is None else self.points
+        if self.points not in (None, PLANS):
             raise UsageError(f"--plans is --points {PLANS}: with others, take --points {PLANS},{self.points}")
         return PLANS
 

@@ -307,7 +307,7 @@ class TrialActuator:
 
     def _kill_brokers(self, brokers: list[int], point: Report, restart_after: float) -> str:
         """Several are one part of the environment: they come back together, because alone they have no quorum."""
-        identity = brokers[0] if len(brokers) == 1 else " and ".join(map(str, brokers))
+        identity = brokers[0] if len(brokers) == 1 else f"brokers {' and '.join(map(str, brokers))}"
         kill, start = (
             partial(_all_of, call, brokers) for call in (self.environment.kill_broker, self.environment.start_broker)
         )

@@ -136,4 +136,4 @@ def test_all_brokers_and_the_driver_die_at_once() -> None:
     dead = re.findall(r"(?:process|java|python) (\d+)", f"{of_brokers}; {of_driver}")
     assert len(dead) > 3
     assert not [pid for pid in dead if Path(f"/proc/{pid}").exists()]
-    assert "broker 1 and 2 registered again" in result.verdict.reason
+    assert "landed: brokers 1 and 2 registered again" in result.verdict.reason

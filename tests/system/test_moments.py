@@ -6,14 +6,14 @@ import pytest
 from trials import Run, described, landed, long
 
 HELD = "with hold(sink.write:before[batch=1])"
-"""Drivers stand still there, so that the moment meets one in the midst of a batch, on any machine."""
+"""Drivers stand still there, so that the moment meets one in the midst of a batch."""
 
 
 @pytest.mark.parametrize(
     ("plan", "moments"),
     [
-        (f"at(10s) -> kill(driver) {HELD}", [10]),
-        long(f"every(12s, times=2) -> kill(driver) {HELD}", [12, 24]),
+        (f"at(20s) -> kill(driver) {HELD}", [20]),
+        long(f"every(20s, times=2) -> kill(driver) {HELD}", [20, 40]),
     ],
 )
 def test_a_driver_dies_at_the_moments_of_a_plan(trial: Run, plan: str, moments: list[int]) -> None:
@@ -22,7 +22,8 @@ def test_a_driver_dies_at_the_moments_of_a_plan(trial: Run, plan: str, moments: 
     assert landed(result)
     begin = next(event["t"] for event in result.journal if event["event"] == "trial.armed")
     reached = [event["t"] - begin for event in result.journal if event["event"] == "fault.reached"]
-    assert [int(after / 10) for after in reached] == [int(after / 10) for after in moments], reached
+    assert len(reached) == len(moments)
+    assert all(moment <= after < moment + 10 for moment, after in zip(moments, reached, strict=True)), reached
     killed = [event for event in result.journal if event["event"] == "driver.exited"][:-1]
     assert [event["code"] for event in killed] == [-9 for _ in moments]
 

@@ -101,11 +101,11 @@ def three_batches() -> Space:
 
 
 def test_each_kind_is_lost_once_on_its_way_out_and_once_on_its_way_back() -> None:
-    """In a batch that another one follows: there it shows what the error has left behind."""
+    """Where that is in the last batch, also in one that another follows, which shows what the error has left behind."""
     found = three_batches()
     assert struck(found, "drop") == [
         "request:before[INSERT, batch=0]#1", "request:after[INSERT, batch=1]#1",
-        "request:before[COMMIT, batch=0]#1", "request:after[COMMIT, batch=1]#1",
+        "request:before[COMMIT, batch=2]#1", "request:before[COMMIT, batch=0]#1", "request:after[COMMIT, batch=0]#1",
     ]  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def test_what_can_be_refused_is_refused_once_before_it_is_done_and_once_although
     }, "the end of a COPY has no other error"
 
 
-def test_a_kind_is_refused_by_each_error_in_another_batch_that_one_follows() -> None:
+def test_a_kind_is_refused_by_each_error_in_another_batch() -> None:
     found = three_batches()
     refused = [one for one in found.points if one.action.startswith("answer") and "INSERT" in one.text]
     batches = {one.action: one.batch for one in refused}

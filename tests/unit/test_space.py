@@ -9,7 +9,7 @@ import pytest
 from onceproof.assertions import Workload
 from onceproof.faults import Plan, Point, parse
 from onceproof.harness.certification.packing import of_each_kind, packs
-from onceproof.harness.certification.points import Code, Question, Space, SweepPoint
+from onceproof.harness.certification.points import Code, Question, Space, SweepPoint, in_turn
 from onceproof.harness.certification.roles import batch_roles
 from onceproof.harness.certification.space import check_points, select, space_of
 from onceproof.harness.certification.strikes.zombies_at_effects import AT_ONCE
@@ -635,15 +635,31 @@ def test_a_step_that_the_sinks_kind_must_have_and_the_trace_lacks_is_not_reached
 
 
 def test_a_lines_first_and_last_execution_are_swept_by_kill_and_by_fail_the_roles_by_turns() -> None:
-    """Errors in batches that another one follows, where it shows what they have left behind."""
     trace = [*lines(0, (7, 3)), *lines(1, (7, 2)), *lines(2, (7, 4))]
     found = space(trace, roles={"first": 0, "middle": 1, "last": 2})
     assert texts(found, "line") == [
         "line[s.py:7][batch=0]#1 -> kill(driver)",
         "line[s.py:7][batch=1]#1 -> fail",
         "line[s.py:7][batch=2]#4 -> kill(driver)",
-        "line[s.py:7][batch=1]#2 -> fail",
+        "line[s.py:7][batch=0]#3 -> fail",
     ]
+
+
+@pytest.mark.parametrize("batches", [2, 3, 4, 5])
+def test_each_role_has_its_turn_and_no_error_comes_in_the_last_batch_alone(batches: int) -> None:
+    roles = {name: batch for batch, name in enumerate(("first", "middle", "quiet", "more", "last")[:batches])}
+    trace = [report for batch in range(batches) for report in batch_of(batch)]
+    question = Question(trace=trace, roles=roles, refusal=lambda plan: None)
+    last = [*roles][-1]
+    for begin in (0, 1):  # what has two edges is struck at every second turn
+        turns = [in_turn(question, turn, [*roles], "fail") for turn in range(begin, 40, 2)]
+        assert {one[0] for one in turns} == set(roles)
+        assert {len(one) for one in turns if one[0] == last} == {2}
+        assert {one[1] for one in turns if len(one) > 1} == set(roles) - {last}
+        assert all(len(one) == 1 for one in turns if one[0] != last)
+    assert [in_turn(question, turn, [last], "fail") for turn in range(3)] == [[last]] * 3
+    kills = [in_turn(question, turn, [*roles], "kill") for turn in range(40)]
+    assert {len(one) for one in kills} == {1}
 
 
 def test_no_error_comes_where_a_with_is_left() -> None:

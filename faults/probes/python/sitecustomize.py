@@ -6,8 +6,9 @@ It stands alone: standard library only, CPython 3.9 to 3.13. The interpreter imp
 directory is in front of PYTHONPATH; when it has set itself up, it loads the sitecustomize that it shadows. Its settings
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
 ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
-(``file.py:42,team/writer.py:57@1@3``), the only lines to report, by paths relative to the sink's directory, one with
-batches behind it in these alone as far as it runs in the function of foreachBatch; ONCEPROOF_CALLS
+(``file.py:42,team/writer.py:57@1@3``), the only lines to report, by paths relative to the sink's directory; that of
+``@1@3`` in batches 1 and 3 only, but for where its batch cannot be told (tasks, threads of the sink's own);
+ONCEPROOF_CALLS
 (``os.rename,psycopg.Connection.commit``), the functions of which calls are reported; ONCEPROOF_PLACE; ONCEPROOF_DRIVER,
 the mark that every process of one driver has in its environment (on other machines, where its executors run,
 ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
@@ -181,6 +182,9 @@ FOREACH_BATCH = os.path.join("pyspark", "sql", "utils.py")
 """Where ForeachBatchFunction is, whose ``call(self, jdf, batch_id)`` hands a batch to Python."""
 
 
+ANY_BATCH: frozenset[int] = frozenset()
+
+
 def batch_of(frame: FrameType) -> int | None:
     """The batch whose hand-over a frame belongs to; None for one that was not called by foreachBatch."""
     caller: FrameType | None = frame
@@ -232,12 +236,16 @@ class Lines:
 
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
-        if self._in_another_batch(frame, line) or self._of_job(frame) or self._importing(frame):
+        code, batch = frame.f_code, batch_of(frame)
+        file = self.name(code.co_filename)
+        asked = self._only[f"{file}:{line}"] if self._only else ANY_BATCH
+        if (asked and batch is not None and batch not in asked) or self._of_job(frame) or self._importing(frame):
             return None
-        code = frame.f_code
-        place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
+        place = {"file": file, "line": line, "function": code.co_name}
         callers = self.callers(frame) if self._only is None else ""
-        order = self._injector.tell({"phase": "line", **place, **({"callers": callers} if callers else {})})
+        known = {"callers": callers or None, "batch": batch}
+        told = {name: value for name, value in known.items() if value is not None}
+        order = self._injector.tell({"phase": "line", **place, **told})
         return None if order is None else ordered(self._injector, order, place)
 
     def callers(self, frame: FrameType) -> str:
@@ -264,12 +272,6 @@ class Lines:
     def not_raised(self, order: Order, own: BaseException) -> None:
         """The statement raised an exception of its own before it could be reported as failed."""
         self._injector.tell({"event": "probe.not_raised", "error": _class_name(own), **order.place})
-
-    def _in_another_batch(self, frame: FrameType, line: int) -> bool:
-        """Whether the line is asked for in other batches only than that whose hand-over the frame belongs to."""
-        batches = self._only[f"{self.name(frame.f_code.co_filename)}:{line}"] if self._only else frozenset()
-        batch = batch_of(frame) if batches else None
-        return batch is not None and batch not in batches
 
     def _of_job(self, frame: FrameType) -> bool:
         """Whether the code is that of the job's own file, which may lie next to the sink."""
