@@ -7,7 +7,7 @@ directory is in front of PYTHONPATH; when it has set itself up, it loads the sit
 are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKEN, without which it does nothing;
 ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
 (``file.py:42,team/writer.py:57@1@3``), the only lines to report, by paths relative to the sink's directory; that of
-``@1@3`` in batches 1 and 3 only, but for where its batch cannot be told (tasks, threads of the sink's own);
+``@1@3`` in batches 1 and 3 only, but for where its batch cannot be told (threads of the sink's own);
 ONCEPROOF_CALLS
 (``os.rename,psycopg.Connection.commit``), the functions of which calls are reported; ONCEPROOF_PLACE; ONCEPROOF_DRIVER,
 the mark that every process of one driver has in its environment (on other machines, where its executors run,
@@ -185,8 +185,31 @@ FOREACH_BATCH = os.path.join("pyspark", "sql", "utils.py")
 ANY_BATCH: frozenset[int] = frozenset()
 
 
+BATCH_ID = "streaming.sql.batchId"
+"""The local property that the tasks of a batch have (MicroBatchExecution.BATCH_ID_KEY)."""
+
+
 def batch_of(frame: FrameType) -> int | None:
-    """The batch whose hand-over a frame belongs to; None for one that was not called by foreachBatch."""
+    """The batch that a frame belongs to, by its task or by the hand-over of foreachBatch; None where neither is known:
+    what a thread of the sink's own does may belong to a later one."""
+    task = _task()
+    return _handed_over(frame) if task is None else _number(task._localProperties.get(BATCH_ID))
+
+
+def _task() -> Any:
+    """The TaskContext of what the main thread of a Python worker does; None elsewhere."""
+    threading, module = sys.modules.get("threading"), sys.modules.get("pyspark.taskcontext")
+    if threading is None or module is None or _thread.get_ident() != threading.main_thread().ident:
+        return None
+    task = module.TaskContext._taskContext
+    return task if getattr(task, "_localProperties", None) else None
+
+
+def _number(text: object) -> int | None:
+    return int(text) if isinstance(text, str) and text.isdigit() else None
+
+
+def _handed_over(frame: FrameType) -> int | None:
     caller: FrameType | None = frame
     while caller is not None:
         if caller.f_code.co_name == "call" and caller.f_code.co_filename.endswith(FOREACH_BATCH):
