@@ -236,6 +236,7 @@ class Lines:
         self._injector = injector
         self._tree = Tree(sink)
         self._only = only
+        self._of_code: dict[int, tuple[CodeType, dict[int, frozenset[int]]]] = {}
         self._names: dict[str, str | None] = {}
 
     def name(self, filename: object) -> str | None:
@@ -254,17 +255,35 @@ class Lines:
         """Whether this is the code of a function of the sink's; modules and class bodies run at import."""
         return bool(code.co_flags & OPTIMIZED) and self.has(code.co_filename)
 
-    def wants(self, code: CodeType, line: int) -> bool:
-        return self._only is None or f"{self.name(code.co_filename)}:{line}" in self._only
+    def wants(self, code: CodeType, line: int | None = None) -> bool:
+        """Whether the line is to be reported, or any of the code's."""
+        if self._only is None:
+            return True
+        wanted = self._wanted(code)
+        return bool(wanted) if line is None else line in wanted
+
+    def _wanted(self, code: CodeType) -> dict[int, frozenset[int]]:
+        """The lines of the code that the filter names, with their batches. Code is told apart by where it is in memory,
+        and kept there: its hash is made of all that it has."""
+        known = self._of_code.get(id(code))
+        if known is None:
+            known = self._of_code[id(code)] = code, self._named(code)
+        return known[1]
+
+    def _named(self, code: CodeType) -> dict[int, frozenset[int]]:
+        import dis
+
+        file = self.name(code.co_filename)
+        lines = {line for _, line in dis.findlinestarts(code) if line is not None}
+        return {line: self._only[f"{file}:{line}"] for line in lines if self._only and f"{file}:{line}" in self._only}
 
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
         code, batch = frame.f_code, batch_of(frame)
-        file = self.name(code.co_filename)
-        asked = self._only[f"{file}:{line}"] if self._only else ANY_BATCH
+        asked = self._wanted(code)[line] if self._only else ANY_BATCH
         if (asked and batch is not None and batch not in asked) or self._of_job(frame) or self._importing(frame):
             return None
-        place = {"file": file, "line": line, "function": code.co_name}
+        place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
         callers = self.callers(frame) if self._only is None else ""
         known = {"callers": callers or None, "batch": batch}
         told = {name: value for name, value in known.items() if value is not None}
@@ -595,7 +614,7 @@ class Monitoring:
         self._monitoring.set_events(self._tool, events.PY_START)
 
     def _start(self, code: CodeType, offset: int) -> Any:
-        if self._lines.function(code):
+        if self._lines.function(code) and self._lines.wants(code):
             self._monitoring.set_local_events(self._tool, code, self._monitoring.events.LINE)
         return self._monitoring.DISABLE
 
@@ -700,7 +719,9 @@ class Tracing:
             self._lines._injector.tell({"event": "probe.error", "error": message})
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self.tracer() if event == "call" and self._lines.function(frame.f_code) else None
+        """Code without a line that is to be reported runs at full speed."""
+        traced = event == "call" and self._lines.function(frame.f_code) and self._lines.wants(frame.f_code)
+        return self.tracer() if traced else None
 
     def tracer(self) -> Callable[..., None]:
         """The trace function of one frame."""
