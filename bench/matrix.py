@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.harness.certification.certificate import Certificate
+from onceproof.harness.certification.space import ALL
 from onceproof.harness.certification.wanted import Wanted
 from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.reports._tables import code, table
@@ -41,7 +42,6 @@ from sweeps import (
 HEAD = ("sink", "claims", "verdict", "observed", "points", "first point that fails", "found", "minutes", "commit")
 
 STANDARD = "standard"
-ALL = "all"
 
 KEPT = Kept("matrix")
 

@@ -67,10 +67,14 @@ def rows_reported(points: Iterable[Point], trace: bool) -> frozenset[int]:
 
 def lines_reported(points: Iterable[Point], shape: SinkShape, trace: bool) -> frozenset[Line]:
     """Those that the plan names, or all of the sink's and of its modules'."""
-    named = {(str(point.where["file"]), int(point.where["line"])) for point in points if point.phase == "line"}
+    named = {_line_of(point) for point in points if point.phase == "line"}
     if trace and has_phase(shape, phase_named("line")):
         named |= {(file, line) for file, of_file in shape.modules.items() for line in of_file}
     return frozenset(named)
+
+
+def _line_of(point: Point) -> Line:
+    return str(point.where["file"]), int(point.where["line"])
 
 
 def batches_of_lines(plan: Plan) -> dict[Line, frozenset[int]]:
@@ -78,7 +82,7 @@ def batches_of_lines(plan: Plan) -> dict[Line, frozenset[int]]:
     named: dict[Line, list[Point]] = {}
     for point, _ in points_of(plan):
         if point.phase == "line":
-            named.setdefault((str(point.where["file"]), int(point.where["line"])), []).append(point)
+            named.setdefault(_line_of(point), []).append(point)
     return {
         line: frozenset(int(point.where["batch"]) for point in points)
         for line, points in named.items()

@@ -169,9 +169,12 @@ def second_crashes(question: Question) -> Iterator[SweepPoint]:
             for point in of_one_kind(question, role, batch, crash):
                 found.setdefault((point.step, point.action, point.detail), {})[point.text] = point
     for turn, points in enumerate(found.values()):
-        chosen = {point.role: point for point in points.values()}
-        full, action = question.profile == "full", next(iter(chosen.values())).plan.faults[-1].actions[0].name
-        yield from points.values() if full else (chosen[one] for one in in_turn(question, turn, [*chosen], action))
+        if question.profile == "full":
+            yield from points.values()
+            continue
+        by_role = {point.role: point for point in points.values()}
+        action = next(iter(points.values())).plan.faults[-1].actions[0].name
+        yield from (by_role[role] for role in in_turn(question, turn, [*by_role], action))
 
 
 def _new_steps(question: Question, role: str, batch: int, crash: Fault) -> Iterator[SweepPoint]:

@@ -8,10 +8,9 @@ are environment variables: ONCEPROOF_INJECTOR (``host:port``) and ONCEPROOF_TOKE
 ONCEPROOF_LINES, the sink's file, without which no code is traced; ONCEPROOF_LINE_FILTER
 (``file.py:42,team/writer.py:57@1@3``), the only lines to report, by paths relative to the sink's directory; that of
 ``@1@3`` in batches 1 and 3 only, but for where its batch cannot be told (threads of the sink's own);
-ONCEPROOF_CALLS
-(``os.rename,psycopg.Connection.commit``), the functions of which calls are reported; ONCEPROOF_PLACE; ONCEPROOF_DRIVER,
-the mark that every process of one driver has in its environment (on other machines, where its executors run,
-ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
+ONCEPROOF_CALLS (``os.rename,psycopg.Connection.commit``), the functions of which calls are reported; ONCEPROOF_PLACE;
+ONCEPROOF_DRIVER, the mark that every process of one driver has in its environment (on other machines, where its
+executors run, ONCEPROOF_JOB); ONCEPROOF_LEAN, for a quicker start.
 
 A report is a line of text, which names the sink's lines further up the stack (``callers``) where all lines are
 reported. The thread waits for the answer: ``G`` go on, ``F`` raise the exception that follows, now or after the
@@ -181,10 +180,6 @@ class Tree:
 FOREACH_BATCH = os.path.join("pyspark", "sql", "utils.py")
 """Where ForeachBatchFunction is, whose ``call(self, jdf, batch_id)`` hands a batch to Python."""
 
-
-ANY_BATCH: frozenset[int] = frozenset()
-
-
 BATCH_ID = "streaming.sql.batchId"
 """The local property that the tasks of a batch have (MicroBatchExecution.BATCH_ID_KEY)."""
 
@@ -273,14 +268,14 @@ class Lines:
     def _named(self, code: CodeType) -> dict[int, frozenset[int]]:
         import dis
 
-        file = self.name(code.co_filename)
-        lines = {line for _, line in dis.findlinestarts(code) if line is not None}
-        return {line: self._only[f"{file}:{line}"] for line in lines if self._only and f"{file}:{line}" in self._only}
+        file, only = self.name(code.co_filename), self._only or {}
+        places = {line: f"{file}:{line}" for _, line in dis.findlinestarts(code)}
+        return {line: only[place] for line, place in places.items() if line is not None and place in only}
 
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
         code, batch = frame.f_code, batch_of(frame)
-        asked = self._wanted(code)[line] if self._only else ANY_BATCH
+        asked = self._wanted(code)[line] if self._only else None
         if (asked and batch is not None and batch not in asked) or self._of_job(frame) or self._importing(frame):
             return None
         place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
@@ -691,7 +686,6 @@ class Tracing:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._elsewhere: set[str] = set()
         self._raising = _thread._local()
         self._statements: dict[FrameType, Statement] = {}
         sys.addaudithook(self._audit)
@@ -720,14 +714,8 @@ class Tracing:
             self._lines._injector.tell({"event": "probe.error", "error": message})
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:
-        """Every call of the thread comes here, those within its libraries too: what is none of the sink's leaves at
-        once, and code without a line that is to be reported is not traced."""
+        """Code without a line that is to be reported is not traced."""
         code = frame.f_code
-        if code.co_filename in self._elsewhere:
-            return None
-        if not self._lines.has(code.co_filename):
-            self._elsewhere.add(code.co_filename)
-            return None
         traced = event == "call" and self._lines.function(code) and self._lines.wants(code)
         return self.tracer() if traced else None
 
