@@ -686,6 +686,7 @@ class Tracing:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
+        self._elsewhere: set[str] = set()
         self._raising = _thread._local()
         self._statements: dict[FrameType, Statement] = {}
         sys.addaudithook(self._audit)
@@ -714,8 +715,14 @@ class Tracing:
             self._lines._injector.tell({"event": "probe.error", "error": message})
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:
-        """Code without a line that is to be reported is not traced."""
+        """Every call of the thread comes here, those within its libraries too: what is none of the sink's leaves at
+        once, and code without a line that is to be reported is not traced."""
         code = frame.f_code
+        if code.co_filename in self._elsewhere:
+            return None
+        if not self._lines.has(code.co_filename):
+            self._elsewhere.add(code.co_filename)
+            return None
         traced = event == "call" and self._lines.function(code) and self._lines.wants(code)
         return self.tracer() if traced else None
 
