@@ -32,16 +32,17 @@ def started_at(environment: Environment) -> str:
 
 
 @pytest.mark.parametrize(
-    ("sink", "outcome", "lost"), [("asynchronous_commit", "fail", 48), long("postgres_ledger", "pass", 0)]
+    ("sink", "outcome", "lost"), [("asynchronous_commit", "fail", {48, 72}), long("postgres_ledger", "pass", {0})]
 )
 def test_what_a_commit_did_not_wait_for_is_lost_with_the_server(
-    session: Session, environment: Environment, sink: str, outcome: str, lost: int
+    session: Session, environment: Environment, sink: str, outcome: str, lost: set[int]
 ) -> None:
+    """Batch 1 has 48 rows; batch 0, whose 24 go with them, if the log's writer has not come in between."""
     before = started_at(environment)
     result = run(session, sink, AT_COMMIT)
     assert started_at(environment) > before, "the server that answers now was started in the trial"
     assert result.verdict.outcome == outcome, described(result)
-    assert sum(anomaly.count for anomaly in result.verdict.anomalies if anomaly.kind == "lost") == lost
+    assert sum(anomaly.count for anomaly in result.verdict.anomalies if anomaly.kind == "lost") in lost
 
 
 @pytest.mark.long
