@@ -13,6 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from packaging.version import Version
+
+from ..faults import PHASES
 from ..faults.probes.jvm import every_rule, rules
 from ..faults.probes.rule import Side
 from .artifacts import Artifacts
@@ -33,7 +36,8 @@ def check_probes(python: str) -> list[Check]:
     releases whose interpreters have been made. Raises Unavailable for what is not installed."""
     java, artifacts = find_java(), Artifacts.open()
     present = spark_of(python)
-    others = [spark_of(str(one)) for one in made() if spark_of(str(one)).version != present.version]
+    others = [one for one in map(spark_of, map(str, made())) if one.version != present.version]
+    others.sort(key=lambda one: Version(one.version), reverse=True)
     kafka = artifacts.lock.kafka_version()
     found = [_check(f"Kafka {kafka}", "broker", artifacts.broker_classpath(), DEFAULT_SPARK, java, artifacts)]
     for spark in (present, *others):
@@ -53,7 +57,8 @@ def _of_spark(spark: SparkInstall, side: Side, java: Java, artifacts: Artifacts)
 def _check(
     release: str, side: Side, classpath: Sequence[Path], spark_version: str, java: Java, artifacts: Artifacts
 ) -> Check:
-    known = {str(rule.phase) for rule in every_rule() if rule.side == side and rule.phase}
+    phase_of = {rule.name: rule.phase for rule in every_rule() if rule.side == side and rule.phase}
+    known = set(phase_of.values())
     scripts = {
         rules(
             known,
@@ -70,7 +75,9 @@ def _check(
     classes = [artifacts.byteman(), *classpath]
     wrong = set[str]().union(*(unusable(script, classes, java) for script in scripts))
     held = {name for script in scripts for name in RULE.findall(script)}
-    detail = f"{len(held)} rules fit" if not wrong else f"do not fit: {', '.join(sorted(wrong))}"
+    there = known - {phase_of.get(name) for name in wrong}
+    rules_found = f"do not fit: {', '.join(sorted(wrong))}" if wrong else f"{len(held)} rules fit"
+    detail = f"{rules_found}; phases: {', '.join(phase.name for phase in PHASES if phase.name in there)}"
     fix = "plans and sweeps that need them cannot land here: use a supported release" if wrong else ""
     return Check(f"probes of {release}, {side}", not wrong, True, detail, fix)
 
@@ -90,5 +97,5 @@ def unusable(script: str, classpath: Sequence[Path], java: Java) -> set[str]:
 
 
 def _absent(version: str) -> Check:
-    fix = f'run a sink that says SPARK = "=={version}", or give --python an interpreter that has it'
+    fix = f'add --every-release, run a sink that says SPARK = "=={version}", or give --python one that has it'
     return Check(f"probes of Spark {version}", False, False, "this release is not installed", fix)

@@ -52,6 +52,17 @@ def made() -> list[Path]:
     return [place / "bin" / "python" for place in places if (place / COMPLETE).is_file()]
 
 
+def make_every(python: str, report: Report = lambda line: None) -> None:
+    """Make the interpreters with the supported releases of Spark that ``python`` has not (minutes each, once).
+
+    ``report`` is told, a line each, what takes time. Raises Unavailable for one that cannot be made.
+    """
+    present = spark_of(python).version
+    for version in Artifacts.open().lock.spark_versions():
+        if version != present:
+            _interpreter(version, report)
+
+
 def _ours() -> str:
     return hashlib.sha256(sys.prefix.encode()).hexdigest()[:8]
 

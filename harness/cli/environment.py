@@ -20,8 +20,9 @@ from ..doctor import Check, check_cache, diagnose, passed_over
 from ..environment_options import EnvironmentOptions, options_of
 from ..environments import holder
 from ..environments.docker.options import DockerOptions
-from ..errors import HELD, UNAVAILABLE
+from ..errors import HELD, UNAVAILABLE, UsageError
 from ..probe_check import check_probes
+from ..releases import make_every
 from ..setup_steps import setup as run_setup
 from .options import EnvName, Json, StartArguments
 
@@ -61,10 +62,18 @@ def doctor(
     probes: Annotated[
         bool, Parameter(negative=(), help="check every probe against the jars of Spark and Kafka, instead (seconds)")
     ] = False,
+    every_release: Annotated[
+        bool, Parameter(negative=(), help="with --probes: install the other supported Sparks first (minutes)")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Report what is installed, what is missing, and the fix for each. Exit code 4 when something needed is missing."""
-    checks = check_probes(python or sys.executable) if probes else diagnose(python)
+    of = python or sys.executable
+    if every_release:
+        if not probes:
+            raise UsageError("--every-release needs --probes: onceproof doctor --probes --every-release")
+        make_every(of, _to_stderr)
+    checks = check_probes(of) if probes else diagnose(python)
     if env == "docker" and not probes:
         from ..environments.docker.diagnosis import diagnose_docker
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pyspark
 import pytest
-from onceproof.faults import Plan, parse
+from onceproof.faults import PHASES, Plan, parse
 from onceproof.faults.injection import Injector
 from onceproof.faults.probes import rules
 from onceproof.faults.probes.jvm import every_rule
@@ -158,6 +158,11 @@ def test_doctor_holds_every_probe_against_the_releases_that_are_there() -> None:
     checks = check_probes(sys.executable)
     assert [one.name for one in checks if one.needed and not one.ok] == []
     assert {one.name for one in checks} >= {f"probes of Spark {pyspark.__version__}, {side}" for side in SIDES}
+    said = {one.name: one.detail for one in checks}
+    for side in SIDES:
+        reported = {rule.phase for rule in every_rule() if rule.side == side}
+        phases = ", ".join(phase.name for phase in PHASES if phase.name in reported)
+        assert said[f"probes of Spark {pyspark.__version__}, {side}"].endswith(f" rules fit; phases: {phases}")
 
 
 def checked(script: Path, jars: list[str]) -> str:

@@ -163,6 +163,7 @@ WRONG = [
     (("plan", "check", "--file", ""), "--file is empty"),
     (("plan", "check", ""), "TEXT is empty"),
     (("doctor", "--python", ""), "--python is empty"),
+    (("doctor", "--every-release"), "--every-release needs --probes"),
     (("setup", "--python", ""), "--python is empty"),
     (("down", "--name", ""), "--name is empty"),
     (("certify", "b\udcffd.py"), "SINK 'b\\udcffd.py' is no UTF-8 text: give another"),
