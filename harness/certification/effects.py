@@ -2,9 +2,9 @@
 
 So the driver dies before each effect and after the last one: in the batch of each role, and where only a replay has it;
 and after one that empties a file, because what is written to it then is no effect of its own.
-Each kind of effect is also lost: before it is done, and after it, when the job does not learn that it was; and the
-Python process of the task that does it dies. Which effects there are is a family's to say: :mod:`.requests`,
-:mod:`.files`.
+Each kind of effect is also lost: before it is done, and after it, when the job does not learn that it was; and where a
+process of tasks does it, an executor or Python that serves a task, that one dies. Which effects there are is a family's
+to say: :mod:`.requests`, :mod:`.files`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...faults import Action, Fault, Plan, Point, Value, format_action
 from ...faults.declarations import ITSELF
 from .points import KILL, Gap, Question, SweepPoint, crash_in, in_turn
 from .roles import MIDDLE
-from .trace import WORKER, Event, Step, reports, runs_of
+from .trace import EXECUTOR, WORKER, Event, Step, reports, runs_of
 
 Signature = tuple[str, ...]
 """What effects of one kind have in common: they differ in their values only."""
@@ -32,7 +32,7 @@ class Effect:
 
     ``thread`` is the thread of a ``process``, or the connection, that does it. ``steady``: every run of a batch has as
     many of its kind. ``answered``: it has an after. ``empties``: a file, which is written to before the next effect.
-    ``from_elsewhere``: a file that comes from where nobody looks. ``in_worker``: a task's Python does it.
+    ``from_elsewhere``: a file that comes from where nobody looks. ``off_driver``: a process of tasks does it.
     """
 
     phase: str
@@ -46,7 +46,7 @@ class Effect:
     answered: bool = True
     empties: bool = False
     from_elsewhere: bool = False
-    in_worker: bool = False
+    off_driver: bool = False
 
     def point(self, edge: str, batch: int) -> Point:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
@@ -69,9 +69,10 @@ Loss = Callable[[Effect, str], Action | None]
 """How an effect is lost at an edge; None if it cannot be."""
 
 
-def worker_dies(effect: Effect, edge: str) -> Action | None:
-    """The task's Python dies, and nothing of it tidies up. Its driver goes on, and gives the task another attempt."""
-    return Action("kill", ITSELF) if effect.in_worker else None
+def task_process_dies(effect: Effect, edge: str) -> Action | None:
+    """The executor or the task's Python dies, and nothing of it tidies up. Its driver goes on, and gives the task
+    another attempt."""
+    return Action("kill", ITSELF) if effect.off_driver else None
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ class Family:
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
         """Those of a batch in the order in which they came, in these runs or in all."""
         own = [event for event in reports(journal, batch) if runs is None or event.get("run") in runs]
-        workers = {event.get("process") for event in own if event.get("role") == WORKER}
+        of_tasks = {event.get("process") for event in own if event.get("role") in (WORKER, EXECUTOR)}
         read = self.read(self.done(own))
-        begun = [replace(one, in_worker=True) if one.process in workers else one for one in read]
+        begun = [replace(one, off_driver=one.process in of_tasks) for one in read]
         if not self.may_fail:
             return begun
         ended = {one.address for one in self.read(self.done(own, "after"))}

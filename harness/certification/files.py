@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ...faults import Value
-from .effects import Effect, Family, Loss, thread_of, worker_dies
+from .effects import Effect, Family, Loss, task_process_dies, thread_of
 from .names import PHASE, pattern_of
 from .points import FAIL, POWER, Question
 from .shapes import shapes_of_kinds
@@ -53,7 +53,7 @@ def _effect(event: Event, op: str, path: str, nth: int, shape: str) -> Effect:
 
 def _losses(question: Question) -> tuple[Loss, ...]:
     power = [lambda effect, edge: POWER] if question.durable else []
-    return (lambda effect, edge: FAIL, *power, worker_dies)
+    return (lambda effect, edge: FAIL, *power, task_process_dies)
 
 
 def alike(effect: Effect) -> dict[str, Value]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from ...faults import Action, Value
 from ...faults.protocols import OWN, PROTOCOLS, protocol_of
-from .effects import Effect, Family, Loss, Place, numbers, steady, thread_of, worker_dies
+from .effects import Effect, Family, Loss, Place, numbers, steady, task_process_dies, thread_of
 from .names import pattern_of
 from .points import DROP, Question
 from .shapes import shapes_of_kinds
@@ -68,7 +68,7 @@ def refusal(error: str) -> Action:
 
 
 MOST = max(len(errors) for one in (*PROTOCOLS.values(), OWN) for errors in one.refusals.values())
-LOSSES: Sequence[Loss] = (_dropped, *(partial(_refused, number) for number in range(MOST)), worker_dies)
+LOSSES: Sequence[Loss] = (_dropped, *(partial(_refused, number) for number in range(MOST)), task_process_dies)
 
 REQUESTS = Family(PHASE, _read, lambda question: LOSSES, "asked no service for a change")
 LOOKUPS = Family("lookup", _read, lambda question: (), "looked nothing up at a service of the user's own")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 Event = Mapping[str, Any]
 
-WORKER = "python-worker"
-"""The role of Python processes that run tasks."""
+WORKER, EXECUTOR = "python-worker", "executor"
+"""The roles of processes that run tasks: Python's, and JVMs that are not the driver's."""
 
 
 class Step(NamedTuple):

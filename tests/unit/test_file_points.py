@@ -172,9 +172,10 @@ def test_the_number_of_a_change_counts_all_that_its_wildcard_stands_for() -> Non
     ]
 
 
-def test_a_tasks_python_dies_at_what_it_does_and_the_drivers_does_not() -> None:
+@pytest.mark.parametrize("role", ["python-worker", "executor"])
+def test_a_process_of_tasks_dies_at_what_it_does_and_the_driver_does_not(role: str) -> None:
     ran = {"event": "point", "t": 0.0, "phase": "line", "file": "s.py", "line": 1, "batch": 1, "run": FIRST_RUN}
-    worker = {**ran, "role": "python-worker", "process": "local:8"}
+    worker = {**ran, "role": role, "process": "local:8"}
     of_a_task = [{**one, "process": "local:8"} for one in made(1, "create target/a")]
     found = space(worker, *of_a_task, *({**one, "process": "local:7"} for one in made(1, "rename target/b")))
     here = '[op=create, path="target/a"'
