@@ -11,6 +11,8 @@ Event = Mapping[str, Any]
 
 WORKER, EXECUTOR = "python-worker", "executor"
 """The roles of processes that run tasks: Python's, and JVMs that are not the driver's."""
+CLIENT = "python-client"
+"""The role of the driver's Python, and of what it starts, at a service."""
 
 
 class Step(NamedTuple):

@@ -65,6 +65,7 @@ FOUND = {
     "keeps_its_transaction": ("line *:{return f}", "lost"),
     "stages_by_batch": ("line *:{cursor.executemany(f}", "duplicated"),
     "keeps_its_buffer": ("request:before", "duplicated"),
+    "leaves_chunks_in_its_pool": ("request:before", "duplicated"),
     "files_by_partition": ("batch.commit:before", "duplicated"),
     "leaves_it_to_the_lock": ("request:before", "lost"),
     "ids_without_a_query": ("request:before", "lost"),
