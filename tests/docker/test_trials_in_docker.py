@@ -153,6 +153,17 @@ def test_a_driver_that_was_cut_off_from_a_broker_goes_on_when_it_is_healed(trial
     assert "kafka2" in cut["detail"]
 
 
+@pytest.mark.parametrize(("sink", "server"), [("postgres_ledger", "postgres"), long("redis_ledger", "valkey")])
+def test_an_executor_that_was_cut_off_has_no_way_to_the_targets_server_either(
+    trial: Run, sink: str, server: str
+) -> None:
+    result = trial(sink, "task.run:before[batch=1]#1 -> partition(executor, for=10s)")
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result), described(result)
+    (cut,) = events(result, "network.cut")
+    assert f"-{server}-" in cut["detail"]
+
+
 def test_a_paused_driver_that_was_replaced_is_a_zombie_and_a_fenced_sink_survives_it(
     trial: Run, environment: DockerEnvironment
 ) -> None:
