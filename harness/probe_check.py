@@ -97,5 +97,5 @@ def unusable(script: str, classpath: Sequence[Path], java: Java) -> set[str]:
 
 
 def _absent(version: str) -> Check:
-    fix = f'add --every-release, run a sink that says SPARK = "=={version}", or give --python one that has it'
+    fix = f'add --every-release, or run a sink that says SPARK = "=={version}", or give --python another interpreter'
     return Check(f"probes of Spark {version}", False, False, "this release is not installed", fix)

@@ -18,7 +18,7 @@ from ...faults import Action, Fault, Plan, Point, Value, format_action
 from ...faults.declarations import ITSELF
 from .points import KILL, Gap, Question, SweepPoint, crash_in, in_turn
 from .roles import MIDDLE
-from .trace import EXECUTOR, WORKER, Event, Step, reports, runs_of
+from .trace import Event, Step, reports, runs_of, task_processes
 
 Signature = tuple[str, ...]
 """What effects of one kind have in common: they differ in their values only."""
@@ -32,7 +32,8 @@ class Effect:
 
     ``thread`` is the thread of a ``process``, or the connection, that does it. ``steady``: every run of a batch has as
     many of its kind. ``answered``: it has an after. ``empties``: a file, which is written to before the next effect.
-    ``from_elsewhere``: a file that comes from where nobody looks. ``off_driver``: a process of tasks does it.
+    ``from_elsewhere``: a file that comes from where nobody looks. ``by_task_process``: an executor does it,
+    or the Python of a task.
     """
 
     phase: str
@@ -46,7 +47,7 @@ class Effect:
     answered: bool = True
     empties: bool = False
     from_elsewhere: bool = False
-    off_driver: bool = False
+    by_task_process: bool = False
 
     def point(self, edge: str, batch: int) -> Point:
         return Point(self.phase, edge, {**self.where, "batch": batch}, self.nth)  # type: ignore[arg-type]
@@ -70,9 +71,9 @@ Loss = Callable[[Effect, str], Action | None]
 
 
 def task_process_dies(effect: Effect, edge: str) -> Action | None:
-    """The executor or the task's Python dies, and nothing of it tidies up. Its driver goes on, and gives the task
-    another attempt."""
-    return Action("kill", ITSELF) if effect.off_driver else None
+    """The executor or the task's Python dies, and nothing of it tidies up. The driver goes on, and gives the task
+    another attempt, or fails the batch."""
+    return Action("kill", ITSELF) if effect.by_task_process else None
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,9 @@ class Family:
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
         """Those of a batch in the order in which they came, in these runs or in all."""
         own = [event for event in reports(journal, batch) if runs is None or event.get("run") in runs]
-        of_tasks = {event.get("process") for event in own if event.get("role") in (WORKER, EXECUTOR)}
+        of_tasks = task_processes(own)
         read = self.read(self.done(own))
-        begun = [replace(one, off_driver=one.process in of_tasks) for one in read]
+        begun = [replace(one, by_task_process=one.process in of_tasks) for one in read]
         if not self.may_fail:
             return begun
         ended = {one.address for one in self.read(self.done(own, "after"))}

@@ -44,13 +44,13 @@ def last_effect(question: Question, batch: int) -> Effect | None:
     return next((found[-1] for family in FAMILIES if (found := effects_of(question, family, batch))), None)
 
 
-def in_tasks(question: Question, batch: int, stage: int | None) -> list[bool]:
-    """Of each request and change of a file of a batch whether a task of the stage ran then."""
+def in_tasks(question: Question, batch: int, stage: int | None, phases: Sequence[str] = EFFECT_PHASES) -> list[bool]:
+    """Of each request and change of a file of a batch, or of one of these, whether a task of the stage ran then."""
     running, found = 0, []
     for event in reports(question.trace, batch):
         if event["phase"] == "task.run" and event.get("stage") == stage:
             running += 1 if event["edge"] == "before" else -1
-        elif event["phase"] in EFFECT_PHASES and event["edge"] == "before":
+        elif event["phase"] in phases and event["edge"] == "before":
             found.append(running > 0)
     return found
 

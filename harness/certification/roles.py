@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...assertions import Workload
 from ..errors import UsageError
 
-FIRST, SECOND, MIDDLE, LAST = "first", "second", "middle", "last"
+FIRST, MIDDLE, LAST = "first", "middle", "last"
 
 
 def batch_roles(workload: Workload, chosen: int | None = None) -> dict[str, int]:
@@ -23,7 +23,7 @@ def batch_roles(workload: Workload, chosen: int | None = None) -> dict[str, int]
         check_batch(chosen, workload)
         return {MIDDLE: chosen}
     last = workload.batches - 1
-    wanted = {FIRST: 0, LAST: last, "quiet": workload.quiet_batch, MIDDLE: last // 2, SECOND: 1}
+    wanted = {FIRST: 0, LAST: last, "quiet": workload.quiet_batch, MIDDLE: last // 2, "second": 1}
     found: dict[str, int] = {}
     for role, batch in wanted.items():
         if batch is not None and batch <= last and batch not in found.values():

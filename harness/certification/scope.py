@@ -21,7 +21,8 @@ WORST_FIRST: tuple[Status, ...] = (
 
 
 BEYOND = (
-    "a task that goes on after its driver, or beside another attempt of it",
+    "a task that goes on after its driver, or beside another attempt of it (except, with --env docker, one that writes "
+    "to files in the second batch)",
     "a request that its client gives up after more than fifteen seconds (of Kafka: a minute), and that is carried out",
     "code that runs between two batches, or after the last one",
     "a write that the sink does not wait for, where neither requests nor files are seen",
@@ -38,7 +39,6 @@ BEYOND = (
     "refuses what it is asked",
     "a driver that was taken for dead and comes back before other lines, requests and changes of files than those that "
     "are struck (six lines at most, evenly)",
-    "a task that was taken for lost, but for the midst of its rows and before its commit, with --env docker",
     "what is written for a while only, such as by a time to live of more than 75 seconds, and the order of rows",
     "a checkpoint that is lost, older than the target, or copied (--points plans)",
     "an answer that refuses a part of what was asked for, such as some items of a bulk request",

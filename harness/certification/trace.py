@@ -9,10 +9,15 @@ from typing import Any, NamedTuple
 
 Event = Mapping[str, Any]
 
-WORKER, EXECUTOR = "python-worker", "executor"
-"""The roles of processes that run tasks: Python's, and JVMs that are not the driver's."""
-CLIENT = "python-client"
-"""The role of the driver's Python, and of what it starts, at a service."""
+WORKER = "python-worker"
+"""The role of Python processes that run tasks."""
+PYTHON_DRIVER = "python-driver"
+"""The role of the driver's Python."""
+DRIVER = "driver"
+"""The role of the driver's JVM."""
+OF_TASKS = (WORKER, "worker", "executor")
+"""The roles of processes that run tasks: Python's, by its own reports and by those of its changes of files on another
+machine than the driver's, and JVMs. On local[n] the driver's JVM reports as an executor, too."""
 
 
 class Step(NamedTuple):
@@ -150,6 +155,15 @@ def driver_lines(trace: Sequence[Event], batch: int) -> list[Line]:
 def task_lines(trace: Sequence[Event], batch: int) -> set[Line]:
     """The lines that Python in tasks executed of a batch."""
     return {line_of(event) for event in executions(trace, batch) if event.get("role") == WORKER}
+
+
+def task_processes(trace: Iterable[Event]) -> set[str]:
+    """Those that run tasks and are not the driver."""
+    roles: dict[str, set[str]] = {DRIVER: set(), **{role: set() for role in OF_TASKS}}
+    for event in trace:
+        if event.get("role") in roles:
+            roles[event["role"]].add(event.get("process", ""))
+    return set[str]().union(*(roles[role] for role in OF_TASKS)) - roles[DRIVER]
 
 
 def lines_in(trace: Iterable[Event]) -> frozenset[Line]:

@@ -21,7 +21,7 @@ FLAW = ("duplicated",)
 SERVICES = ("postgres",)
 
 TYPES = {"bigint": "bigint", "double": "double precision", "timestamp": "timestamptz", "text": "text"}
-CHUNK = 100
+CHUNK = 20
 POOL = ThreadPoolExecutor(max_workers=2)
 OWNER = uuid4().hex
 

@@ -37,7 +37,7 @@ def started_at(environment: Environment) -> str:
 def test_what_a_commit_did_not_wait_for_is_lost_with_the_server(
     session: Session, environment: Environment, sink: str, outcome: str, lost: set[int]
 ) -> None:
-    """Batch 1 has 48 rows; batch 0, whose 24 go with them, if the log's writer has not come in between."""
+    """Batch 1 has 48 rows. The 24 of batch 0 are lost as well, unless PostgreSQL has flushed its log in between."""
     before = started_at(environment)
     result = run(session, sink, AT_COMMIT)
     assert started_at(environment) > before, "the server that answers now was started in the trial"

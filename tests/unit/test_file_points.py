@@ -172,14 +172,27 @@ def test_the_number_of_a_change_counts_all_that_its_wildcard_stands_for() -> Non
     ]
 
 
-@pytest.mark.parametrize("role", ["python-worker", "executor"])
-def test_a_process_of_tasks_dies_at_what_it_does_and_the_driver_does_not(role: str) -> None:
-    ran = {"event": "point", "t": 0.0, "phase": "line", "file": "s.py", "line": 1, "batch": 1, "run": FIRST_RUN}
-    worker = {**ran, "role": role, "process": "local:8"}
+@pytest.mark.parametrize(
+    "ran",
+    [
+        {"phase": "line", "file": "s.py", "line": 1, "role": "python-worker"},
+        {"phase": "task.run", "edge": "before", "stage": 0, "partition": 0, "role": "executor"},
+    ],
+)
+def test_a_process_of_tasks_dies_at_what_it_does_and_the_driver_does_not(ran: dict[str, Any]) -> None:
+    worker = {"event": "point", "t": 0.0, "batch": 1, "run": FIRST_RUN, "process": "local:8", **ran}
     of_a_task = [{**one, "process": "local:8"} for one in made(1, "create target/a")]
     found = space(worker, *of_a_task, *({**one, "process": "local:7"} for one in made(1, "rename target/b")))
     here = '[op=create, path="target/a"'
     assert struck(found, "kill(self)") == [f"before{here}", f"after{here}"]
+
+
+def test_the_drivers_jvm_is_no_process_of_tasks_though_it_runs_some() -> None:
+    ran = {"event": "point", "t": 0.0, "batch": 1, "run": FIRST_RUN, "process": "local:8", "edge": "before"}
+    task = {**ran, "phase": "task.run", "stage": 0, "partition": 0, "role": "executor"}
+    itself = {**ran, "phase": "sink.write", "role": "driver"}
+    found = space(task, itself, *({**one, "process": "local:8"} for one in made(1, "create target/a")))
+    assert struck(found, "kill(self)") == []
 
 
 @pytest.mark.parametrize(
