@@ -18,7 +18,7 @@ from ...faults import Action, Fault, Plan, Point, Value, format_action
 from ...faults.declarations import ITSELF
 from .points import KILL, Gap, Question, SweepPoint, crash_in, in_turn
 from .roles import MIDDLE
-from .trace import Event, Step, reports, runs_of, task_processes
+from .trace import DRIVER, OF_TASKS, Event, Step, processes_of, reports, runs_of
 
 Signature = tuple[str, ...]
 """What effects of one kind have in common: they differ in their values only."""
@@ -90,7 +90,7 @@ class Family:
     def of_batch(self, journal: Sequence[Event], batch: int, runs: Sequence[str] | None = None) -> Sequence[Effect]:
         """Those of a batch in the order in which they came, in these runs or in all."""
         own = [event for event in reports(journal, batch) if runs is None or event.get("run") in runs]
-        of_tasks = task_processes(own)
+        of_tasks = processes_of(own, OF_TASKS) - processes_of(own, (DRIVER,))
         read = self.read(self.done(own))
         begun = [replace(one, by_task_process=one.process in of_tasks) for one in read]
         if not self.may_fail:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -157,13 +157,9 @@ def task_lines(trace: Sequence[Event], batch: int) -> set[Line]:
     return {line_of(event) for event in executions(trace, batch) if event.get("role") == WORKER}
 
 
-def task_processes(trace: Iterable[Event]) -> set[str]:
-    """Those that run tasks and are not the driver."""
-    roles: dict[str, set[str]] = {DRIVER: set(), **{role: set() for role in OF_TASKS}}
-    for event in trace:
-        if event.get("role") in roles:
-            roles[event["role"]].add(event.get("process", ""))
-    return set[str]().union(*(roles[role] for role in OF_TASKS)) - roles[DRIVER]
+def processes_of(trace: Iterable[Event], roles: Collection[str]) -> set[str]:
+    """The processes that reported in one of these roles."""
+    return {str(event.get("process")) for event in trace if event.get("role") in roles}
 
 
 def lines_in(trace: Iterable[Event]) -> frozenset[Line]:

@@ -13,7 +13,7 @@ from ..limits import patience
 from ..points import DROP, Question, SweepPoint, evenly
 from ..requests import REQUESTS
 from ..roles import MIDDLE
-from ..trace import PYTHON_DRIVER, Step, reports
+from ..trace import PYTHON_DRIVER, Step, processes_of, reports
 from ._declaration import Strike
 from .in_place import AGAIN
 
@@ -32,7 +32,7 @@ def threads(question: Question) -> Iterator[SweepPoint]:
     own = [one for one in reports(question.trace, batch) if one.get("role") == PYTHON_DRIVER]
     if not question.reference_job or len({one.get("thread") for one in own}) < 2:
         return
-    drivers = {one.get("process") for one in own}
+    drivers = processes_of(own, (PYTHON_DRIVER,))
     asked = [one for one in effects_of(question, REQUESTS, batch) if one.process in drivers and one.steady]
     for lost, late, most in evenly([*_lost_and_late(asked)], KINDS):
         yield _point(question, lost, late, most, batch)
@@ -40,11 +40,10 @@ def threads(question: Question) -> Iterator[SweepPoint]:
 
 def _point(question: Question, lost: Effect, late: Effect, most: int, batch: int) -> SweepPoint:
     """``most`` is how many there are of the kind in a run: the count of what ends a delay begins with the delay."""
-    first = late.point("before", batch)
-    again = replace(first, nth=most + 1)
-    delay = Action("delay", None, {"longest": patience(question)}, until=replace(first, nth=most + 1 - late.nth))
-    kept = Fault(replace(first, where={**first.where, "run": 1}), (delay,))
-    waits = Fault(again, (Action("delay", None, {"for": AHEAD}),))
+    at = late.point("before", batch)
+    delay = Action("delay", None, {"longest": patience(question)}, until=replace(at, nth=most + 1 - late.nth))
+    kept = Fault(replace(at, where={**at.where, "run": 1}), (delay,))
+    waits = Fault(replace(at, nth=most + 1), (Action("delay", None, {"for": AHEAD}),))
     plan = Plan((Fault(lost.point("before", batch), (DROP,)), kept, waits), AGAIN)
     detail = f"{lost.shown} lost, {late.shown} {LATE}"
     return SweepPoint(
