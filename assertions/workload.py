@@ -29,8 +29,11 @@ last cycle is a little shorter: the last batch takes all the rest, and no tiny o
 The rows are unkind on purpose, so that no sink looks right because its input was easy: ids are not in the order of
 writing, event times are late by up to 100 s, some by 40 days besides, and rows with different ids may have the same
 time, the same key and value, or everything in common. A key has many events, in several batches, but always in one
-partition. Texts are empty, long or not ASCII. Against false alarms nothing is null, values are multiples of 1/8, times
-whole milliseconds, no text holds a control character, and each id, however large, is exact as a double.
+partition. Of four and more batches, two keys have two events each: the last one's only row is a millisecond newer than
+its key's other one, which is two batches back, and a row of the last but one a millisecond older than the one before
+it: who compares whole seconds keeps the wrong one. Texts are empty, long or not ASCII. Against false alarms nothing is
+null, values are multiples of 1/8, times whole milliseconds, no text holds a control character, and each id, however
+large, is exact as a double.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -71,6 +74,8 @@ LATE = 400
 
 DAYS_LATE = timedelta(days=40)
 """One of 32 is late by so much besides: who looks back for an hour, or at the days of a batch, does not find it."""
+
+MILLISECOND = timedelta(milliseconds=1)
 
 PHRASES = ("paid, in full", 'said "yes"', "naïve café", "it's late", "半分", "50 % off", "a;b|c\\d", "fin 🙂")
 
@@ -159,15 +164,29 @@ class Workload:
         """The batch of a single row, the last; None where there are fewer than four batches."""
         return self.batches - 1 if self.batches > 3 else None
 
+    @property
+    def pairs(self) -> Mapping[int, tuple[int, timedelta]]:
+        """The cycles in which a pair's events are, each with the pair's number and how far it is from its middle."""
+        if self.single_batch is None:
+            return {}
+        first = (self.single_batch - 2) * CYCLES
+        none = timedelta()
+        return {
+            first: (0, none),
+            first + 1: (1, none),
+            first + CYCLES + 1: (1, -MILLISECOND),
+            first + 2 * CYCLES: (0, MILLISECOND),
+        }
+
     def transactions(self) -> Iterator[Transaction]:
         """The transactions in the order of writing. Ids are unique over all rows, the aborted ones included."""
-        rows = _Rows(self.seed, self.partitions)
+        rows, pairs = _Rows(self.seed, self.partitions), _Pairs(self)
         for cycle in range(self.batches * CYCLES):
             if cycle == min(1, self.batches - 1) * CYCLES:
                 rows.next_id_is_zero()
             visible = {p: self._visible(cycle, p) for p in range(self.partitions)}
             if any(visible.values()):
-                yield _transaction(True, visible, rows.next)
+                yield pairs.put(cycle, _transaction(True, visible, rows.next))
             yield _transaction(False, {p: self._aborted(cycle, count) for p, count in visible.items()}, rows.next)
 
     def batch_bounds(self) -> dict[int, dict[int, tuple[int, int]]]:
@@ -263,6 +282,28 @@ def _transaction(commit: bool, counts: Mapping[int, int], row_of: Callable[[int]
     turns = range(max(counts.values()))
     order = [partition for turn in turns for partition, count in counts.items() if turn < count]
     return Transaction(commit, tuple((partition, row_of(partition)) for partition in order))
+
+
+class _Pairs:
+    """Puts two events of one key into two batches: the cycles say which, and how far apart they are."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._partitions = workload.partitions
+        self._cycles = workload.pairs
+        self._middle: dict[int, datetime] = {}
+
+    def put(self, cycle: int, transaction: Transaction) -> Transaction:
+        """The same, but that partition 0's last row is one of a pair, if the cycle has one."""
+        if cycle not in self._cycles:
+            return transaction
+        pair, apart = self._cycles[cycle]
+        records = list(transaction.records)
+        at = max(place for place, (partition, _) in enumerate(records) if partition == 0)
+        row = records[at][1]
+        middle = self._middle.setdefault(pair, row.event_time.replace(microsecond=500_000))
+        key = f"{CUSTOMERS[pair]}-{self._partitions * NUMBERS}"
+        records[at] = 0, row._replace(key=key, event_time=middle + apart)
+        return replace(transaction, records=tuple(records))
 
 
 class _Rows:

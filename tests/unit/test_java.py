@@ -260,6 +260,7 @@ def test_lean_properties_name_the_archive_only_if_it_is_there(tmp_path: Path, mo
     assert "SharedArchiveFile" not in bare["spark.driver.extraJavaOptions"]
     assert bare["spark.executor.extraClassPath"] == f"{connector}:{byteman}"
     assert bare["spark.sql.session.timeZone"] == "UTC"
+    assert bare["spark.sql.adaptive.coalescePartitions.enabled"] == "false"
     archive = archive_path(artifacts.cache, "spark", spark_key(java, spark, [connector, byteman]))
     archive.parent.mkdir(parents=True)
     archive.touch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -216,6 +216,23 @@ def test_the_latest_event_of_a_key_is_often_not_its_last_arrival(seed: int) -> N
         arrivals.setdefault(row.key, []).append(row)
     differs = [max(row.event_time for row in rows) != rows[-1].event_time for rows in arrivals.values()]
     assert sum(differs) > len(differs) / 2
+
+
+@settings(max_examples=25)
+@given(SIZES)
+def test_whole_seconds_do_not_tell_which_event_of_a_key_is_the_newest(workload: Workload) -> None:
+    """In one batch the second of two comes a millisecond earlier than the first, in another one a millisecond later."""
+    events: dict[str, list[tuple[int, Row]]] = {}
+    for batch, _, row in committed(workload):
+        events.setdefault(row.key, []).append((batch, row))
+    pairs = [found for found in events.values() if len(found) == 2 and found[0][0] < found[1][0]]
+    apart = {
+        second.event_time - first.event_time
+        for (_, first), (_, second) in pairs
+        if first.event_time.replace(microsecond=0) == second.event_time.replace(microsecond=0)
+    }
+    if workload.batches > 3:
+        assert apart >= {timedelta(milliseconds=1), timedelta(milliseconds=-1)}
 
 
 @settings(max_examples=25)
