@@ -146,8 +146,12 @@ def test_what_is_done_for_a_batch_last_kills_several_times_in_a_row_and_more_oft
         assert len({one.way for one in in_a_row}) == 1, "the one stands for the other"
 
 
-def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done() -> None:
-    trace = [*batch_of(1, stages=(1, 2)), point("sink.commit", "before", batch=1)]
+def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done_and_whole() -> None:
+    trace = [
+        *batch_of(1, stages=(1, 2)),
+        point("sink.commit", "before", batch=1),
+        point("batch.commit", "before", batch=1),
+    ]
     found = [
         one
         for one in space(trace, roles={"middle": 1}).points
@@ -156,6 +160,7 @@ def test_the_middle_batch_is_struck_several_times_in_a_row_where_it_is_half_done
     assert [one.text.split("; ") for one in found] == [
         [f"task.run:after[batch=1, stage=2, partition=0]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
         [f"sink.commit:before[batch=1]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
+        [f"batch.commit:before[batch=1]#{nth} -> kill(driver)" for nth in (1, 2, 3)],
     ]
     assert found[0].label == "task.run:after, stage 2, 3 times in a row, kill(driver), middle batch"
 
