@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ...plans import Action, ActionReference
+from ...plans import ActionReference
 from ..capabilities import Actuator, InjectionError, Scene
 from ..catalogue import action_named, restart_delay
 from ..declarations import ITSELF, SPARK_TARGETS
@@ -63,6 +63,7 @@ class Execution:
         self._arrivals: dict[Stopped, threading.Event] = {}
         self._begun: set[tuple[str, str | None]] = set()
         self._deaths = 0
+        self._dying: set[Any] = set()
         self._acting = 0
 
     # -- what is asked of it --------------------------------------------------------------------------------------
@@ -75,6 +76,11 @@ class Execution:
     def has_begun(self, actions: frozenset[tuple[str, str | None]]) -> bool:
         """Whether all of these actions, each with its target, have been begun."""
         return actions <= self._begun
+
+    def is_dying(self, point: Mapping[str, Any]) -> bool:
+        """Whether it is of a run whose driver is being killed: its other threads go on until it is dead, and what they
+        report until then is behind the moment of its death."""
+        return point.get("run") in self._dying - {None}
 
     def awaited_at(self, point: Mapping[str, Any]) -> list[Awaited]:
         """What waits for this report. Counts it."""
@@ -165,7 +171,7 @@ class Execution:
     def _perform(self, step: Step) -> None:
         """One action with its events."""
         self._fired(step)
-        self._note_begun(step.action)
+        self._note_begun(step)
         detail = step.spec.act(step.action, step.scene)
         if step.thread.told_to_act:
             with self._lock:
@@ -184,7 +190,7 @@ class Execution:
         except BaseException:
             self._forget(awaited)
             raise
-        self._note_begun(step.action)
+        self._note_begun(step)
         under_way, over, deaths = threading.Event(), threading.Event(), self._deaths
         if step.keeps_thread:
             step.thread.answer.kept_until.append(over)
@@ -203,10 +209,14 @@ class Execution:
         if awaited is None:
             under_way.wait()  # so that nobody takes the fault for done meanwhile
 
-    def _note_begun(self, action: Action) -> None:
+    def _note_begun(self, step: Step) -> None:
+        action = step.action
+        kills = "kill" in (action.name, action_named(action.name).counts_as)
         with self._lock:
             self._begun.add((action.name, action.target))
-            self._deaths += "kill" in (action.name, action_named(action.name).counts_as) and action.target in JOBS
+            self._deaths += kills and action.target in JOBS
+            if kills and action.target == "driver":
+                self._dying.add(step.scene.point.get("run"))
 
     def _forget(self, awaited: Awaited | None) -> None:
         if awaited is not None:

@@ -194,7 +194,8 @@ class Injector:
         point.update(self._observed(point))
         with self._lock:
             self._record("point", point)
-            matched = self._matching(self._runs.numbered(point))
+            numbered = self._runs.numbered(point)
+            matched = self._kept_back(numbered) if self._execution.is_dying(point) else self._matching(numbered)
         self._execution.arrived(point)
         for waiting in matched.awaited:
             waiting.reached = True
@@ -220,6 +221,10 @@ class Injector:
         again = [armed for armed, number in counted if 1 < number <= armed.times]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
         return Matched(fires, again, holders, self._execution.awaited_at(point))
+
+    def _kept_back(self, point: Mapping[str, Any]) -> Matched:
+        """Of what is reported while its driver is being killed nothing counts: it is only kept from going on."""
+        return Matched(holders=[armed for armed in self._armed if self._parks(armed, point)])
 
     def _number(self, armed: ArmedFault, point: Mapping[str, Any]) -> int:
         """1 for the report at which the fault is reached, 2 for the next one of its point; 0 for others."""

@@ -29,6 +29,9 @@ for something, in some batches only, and some of it depends on how tasks took tu
 TRIES_OF_ONE_OF_SEVERAL = 2
 """The same where another point may stand for it: it may wait for what cannot come."""
 
+TRIES_OF_WHAT_WAS_REACHED = 2
+"""The same where it was reached, and the fault could not be carried out: a process may die by itself just then."""
+
 BROKEN = 3
 """So many points in a row without an environment to run in, each tried twice, end a sweep: the rest would fare no
 better."""
@@ -144,7 +147,7 @@ class Engine:
                 return
             work.broken = 0
             reached = all(fault.reached for fault in result.verdict.faults)
-            if reached or result.verdict.outcome is not Outcome.INCONCLUSIVE:
+            if result.verdict.outcome is not Outcome.INCONCLUSIVE or (reached and attempt >= TRIES_OF_WHAT_WAS_REACHED):
                 break
         self._keep(work, _result(point, result.verdict, result.timings["total"], result.directory, attempt, pack))
 

@@ -220,6 +220,23 @@ def test_a_process_that_is_killed_while_parked_is_normal(journal: Journal, acts:
     assert injector.errors == []
 
 
+def test_what_a_driver_reports_while_it_is_killed_is_behind_its_death(journal: Journal, acts: Acts) -> None:
+    """Two tasks of one driver reach the point at once: the second one of the plan is that of the next driver."""
+    acts.during_kill = threading.Event()
+    plan = "task.run:after#1 -> kill(driver); task.run:after#2 -> kill(driver)"
+    with serving(plan, acts, journal) as injector:
+        first = Probe(injector)
+        first.tell("task.run", "after", batch=1, thread=RUNS[0])
+        assert acts.killing.wait(5)
+        assert Probe(injector).ask("task.run", "after", batch=1, thread=RUNS[0]) == b"G"
+        assert not injector.status()[1].reached
+        acts.during_kill.set()
+        first.answer()
+        Probe(injector).ask("task.run", "after", batch=1, thread=RUNS[1])
+        assert injector.status()[1].confirmed
+    assert acts.done == [("kill", "driver")] * 2
+
+
 def test_an_action_that_fails_is_recorded_and_ends_the_fault(journal: Journal, acts: Acts) -> None:
     acts.error = OSError("no such process")
     plan = "sink.commit:after -> kill(driver) then delay(1m)"
@@ -684,7 +701,7 @@ def test_what_a_plan_kills_had_not_sent_the_request_that_is_kept_and_whoever_die
         kept.tell("request", "before", thread="1", service="redis", kind="SET", role="driver", driver="m")
         journal.wait_for("fault.fired")
         Probe(injector).ask("batch.commit", "after", batch=2, driver="m")
-        Probe(injector).tell("sink.write", "before", batch=3, driver="n")
+        Probe(injector).tell("sink.write", "before", batch=3, driver="n", thread=RUNS[0])
         assert kept.answer() == answer
 
 
