@@ -36,9 +36,11 @@ CREATES = [one | TASK for one in both("file", op="create", path="target/2-0-0.js
 
 def test_the_driver_dies_in_a_batch_of_twelve_tasks_where_tasks_write() -> None:
     found = points(batch(*IN_A_TASK), "12 tasks")
+    twelve = "set partitions = 12; set spark.sql.shuffle.partitions = 12"
     assert [one.text for one in found] == [
-        "set partitions = 12; task.run:after[batch=1, stage=1, partition=10]#1 -> kill(driver)",
-        "set partitions = 12; batch.commit:before[batch=1] -> kill(driver)",
+        f"{twelve}; task.run:after[batch=1, stage=1, partition=0]#1 -> kill(driver)",
+        f"{twelve}; task.run:after[batch=1, stage=1, partition=10]#1 -> kill(driver)",
+        f"{twelve}; batch.commit:before[batch=1] -> kill(driver)",
     ]
     assert len({one.way for one in found} - {""}) == 1, "tasks of the sink's own number may have no such one"
     line = reported("line", None, file="s.py", line=7, role="python-worker")

@@ -1,5 +1,5 @@
-"""More than ten tasks, so that their numbers have two digits: who finds what a task has left by how its name begins
-takes that of others, too."""
+"""More than ten tasks: many of them have not begun when one of the first fails for good, and their numbers have two
+digits, so that who finds what a task has left by how its name begins takes that of others, too."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..trace import Step, executed, task_lines
 from ._declaration import Strike
 
 TASKS = 12
-SETTINGS = {"partitions": str(TASKS)}
+SETTINGS = {"partitions": str(TASKS), "spark.sql.shuffle.partitions": str(TASKS)}
 DETAIL = f"{TASKS} tasks"
 
-TWO_DIGITS = 10
-"""The first task with such a number."""
+STRUCK = (0, 10)
+"""The first task, and the first one whose number has two digits."""
 
 
 def more_tasks(question: Question) -> Iterator[SweepPoint]:
-    """The driver dies in the middle batch, where such a task has ended and others may not have, and behind the batch;
-    of sinks of which tasks do a part. A sink that makes tasks of its own number has no such one: the point behind the
-    batch stands for it."""
+    """The driver dies in the middle batch, where one of these tasks has ended and others may not have, and behind the
+    batch; of sinks of which tasks do a part. A sink that makes tasks of its own number may have no such one: the point
+    behind the batch stands for it."""
     batch = question.middle
     if question.batches is None or not _tasks_write(question, batch):
         return
@@ -33,7 +33,8 @@ def more_tasks(question: Question) -> Iterator[SweepPoint]:
     ended, done = Step("task.run", "after", seen.writing), Step(CRASH.phase, str(CRASH.edge))
     if ended in seen.steps:
         at = selector(ended, batch, 1)
-        yield _point(shown(ended, seen), replace(at, where={**at.where, "partition": TWO_DIGITS}), batch)
+        for task in STRUCK:
+            yield _point(shown(ended, seen), replace(at, where={**at.where, "partition": task}), batch)
     if done in seen.steps:
         yield _point(done, selector(done, batch), batch)
 
