@@ -96,6 +96,8 @@ FOUND = {
     "writes_in_place_behind_a_note": ("file:before", "lost"),
     "short_page_ends_the_batch": ("without a fault", "lost"),
     "clears_by_prefix": ("task.run:after", "lost"),
+    "skips_at_a_duplicate": ("task.run:after", "lost"),
+    "looks_from_where_it_stopped": ("batch.commit:before", "duplicated"),
     "removes_old_drafts": ("file:before", "lost"),
     "highest_attempt_counts": ("task.run:after", "lost"),
     "mark_goes_back": ("line *:{cursor.executemany(INSERT, rows)}", "lost"),
