@@ -138,7 +138,8 @@ def page_of(lines: Mapping[str, Mapping[str, Any]]) -> str:
         "points that there were then: later commits have more of them (CHANGELOG.md). The sweep of a broken sink ends "
         "at its first failed point; where the line names steps, these alone were swept (`--points`), because the flaw "
         "lies there: the whole sweep has them too, and would have come to them behind others. In lines of commits "
-        "before 2026-11-27, the *minutes* of a sweep that was done in several parts are those of its last part alone.",
+        "before 2026-11-27, the *minutes* of a sweep that was done in several parts are those of its last part alone; "
+        "those of c86c1fe were taken with another sweep beside.",
     ]
     for broken, title, wrong in ((False, "Correct sinks", "Did not pass"), (True, "Broken sinks", "Not found")):
         found = {name: line for name, line in sorted(lines.items()) if line["broken"] is broken}

@@ -139,6 +139,7 @@ OF_ALL_BATCHES = (
     "ledger_without_batch_zero", "orders_batches_as_text", "commits_each_thousand", "locks_nothing_at_first",
     "archives_after_ten_batches", "archives_every_tenth_batch", "orders_pieces_as_text", "clears_by_prefix",
     "empties_the_table_at_first", "commits_apart_when_large", "short_page_ends_the_batch", "remembers_before_it_links",
+    "skips_at_a_duplicate",
 )  # fmt: skip
 IN_SHORT = ("ledger_in_a_task",)
 
