@@ -63,7 +63,7 @@ class Execution:
         self._arrivals: dict[Stopped, threading.Event] = {}
         self._begun: set[tuple[str, str | None]] = set()
         self._deaths = 0
-        self._dying: set[Any] = set()
+        self._dying: set[str] = set()
         self._acting = 0
 
     # -- what is asked of it --------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Execution:
     def is_dying(self, point: Mapping[str, Any]) -> bool:
         """Whether it is of a run whose driver is being killed: its other threads go on until it is dead, and what they
         report until then is behind the moment of its death."""
-        return point.get("run") in self._dying - {None}
+        return point.get("run") in self._dying
 
     def awaited_at(self, point: Mapping[str, Any]) -> list[Awaited]:
         """What waits for this report. Counts it."""
@@ -215,8 +215,8 @@ class Execution:
         with self._lock:
             self._begun.add((action.name, action.target))
             self._deaths += kills and action.target in JOBS
-            if kills and action.target == "driver":
-                self._dying.add(step.scene.point.get("run"))
+            if kills and action.target == "driver" and "run" in step.scene.point:
+                self._dying.add(step.scene.point["run"])
 
     def _forget(self, awaited: Awaited | None) -> None:
         if awaited is not None:
