@@ -60,10 +60,10 @@ class Matched:
     """What one report sets off: the faults that fire, those that do again what they did before, those whose holds park
     its thread, and the points of an ``until`` that it is."""
 
-    fires: list[ArmedFault] = field(default_factory=list)
-    again: list[ArmedFault] = field(default_factory=list)
-    holders: list[ArmedFault] = field(default_factory=list)
-    awaited: list[Awaited] = field(default_factory=list)
+    fires: list[ArmedFault]
+    again: list[ArmedFault]
+    holders: list[ArmedFault]
+    awaited: list[Awaited]
 
 
 def arm(index: int, fault: Fault) -> ArmedFault:

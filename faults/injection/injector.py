@@ -194,8 +194,7 @@ class Injector:
         point.update(self._observed(point))
         with self._lock:
             self._record("point", point)
-            numbered = self._runs.numbered(point)
-            matched = self._kept_back(numbered) if self._execution.is_dying(point) else self._matching(numbered)
+            matched = self._matching(self._runs.numbered(point), counts=not self._execution.is_dying(point))
         self._execution.arrived(point)
         for waiting in matched.awaited:
             waiting.reached = True
@@ -214,17 +213,14 @@ class Injector:
             self.went_wrong(f"observation at {point.get('phase')}: {type(error).__name__}: {error}")
             return {}
 
-    def _matching(self, point: Mapping[str, Any]) -> Matched:
-        numbers = [(armed, self._number(armed, point)) for armed in self._armed]
+    def _matching(self, point: Mapping[str, Any], *, counts: bool) -> Matched:
+        """What does not count sets nothing off: it is only kept from going on."""
+        numbers = [(armed, self._number(armed, point)) for armed in self._armed if counts]
         counted = [(armed, number) for armed, number in numbers if number and armed.status.error is None]
         fires = [armed for armed, number in counted if number == 1]
         again = [armed for armed, number in counted if 1 < number <= armed.times]
         holders = [armed for armed in self._armed if self._parks(armed, point) and armed not in fires]
-        return Matched(fires, again, holders, self._execution.awaited_at(point))
-
-    def _kept_back(self, point: Mapping[str, Any]) -> Matched:
-        """Of what is reported while its driver is being killed nothing counts: it is only kept from going on."""
-        return Matched(holders=[armed for armed in self._armed if self._parks(armed, point)])
+        return Matched(fires, again, holders, self._execution.awaited_at(point) if counts else [])
 
     def _number(self, armed: ArmedFault, point: Mapping[str, Any]) -> int:
         """1 for the report at which the fault is reached, 2 for the next one of its point; 0 for others."""
