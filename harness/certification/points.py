@@ -30,6 +30,8 @@ FAIL = Action("fail")
 DROP = Action("drop")
 CRASH = Point("batch.commit", "before")
 """Where the driver dies first in a plan of two faults: all of the batch has been done, and all of it is replayed."""
+ALL_DONE = Step("batch.commit", "before")
+"""The step there."""
 
 
 def crash_in(batch: int) -> Fault:

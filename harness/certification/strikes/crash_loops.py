@@ -10,7 +10,7 @@ from ....faults import Fault, Plan, format_action
 from ..effects import Effect, Family
 from ..kinds import FAMILIES, kinds_of, last_effect
 from ..limits import CRASHES, crashes
-from ..points import KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
+from ..points import ALL_DONE, KILL, Question, SweepPoint, crash_in, in_a_row, of_one_task, selector
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Step, executed
@@ -24,14 +24,13 @@ def crash_loops(question: Question) -> Iterator[SweepPoint]:
     """The middle batch, each time struck where its first task has ended, before the sink's global commit, behind all of
     it, and before what is done for it last.
 
-    No replay can come out of the batch without meeting the first three. Behind all of it, the first replay finds the
-    batch as its driver has left it, and the next one as a replay has. Where
-    the batch is written in pieces, also behind a third of them, behind another third, and behind all.
+    At the first two, no replay can come out of the batch by another way: nothing of it is committed as a whole. Behind
+    all of it, the first replay finds the batch as its driver has left it, and the next one as a replay has. Where the
+    batch is written in pieces, also behind a third of them, behind another third, and behind all.
     """
     batch = question.middle
     seen = executed(question.trace, batch)
-    several = Step("task.run", "after", seen.writing), Step("sink.commit", "before"), Step("batch.commit", "before")
-    for step in several:
+    for step in (Step("task.run", "after", seen.writing), Step("sink.commit", "before"), ALL_DONE):
         if step in seen.steps:
             plan = in_a_row(of_one_task(selector(step, batch), seen), KILL, CRASHES)
             detail = f"{CRASHES} times in a row"

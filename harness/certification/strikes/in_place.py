@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....faults import Action, Fault, Moment, Plan, Point, format_action
 from ..effects import Effect, ends, numbers, steady
 from ..files import FILES
-from ..points import CRASH, DROP, FAIL, Question, SweepPoint, crash_in, evenly, in_a_row, line_at, under
+from ..points import ALL_DONE, DROP, FAIL, Question, SweepPoint, crash_in, evenly, in_a_row, line_at, under
 from ..requests import REQUESTS, endings
 from ..roles import LAST, MIDDLE
 from ..trace import Line, Step, driver_lines, executed
@@ -39,9 +39,8 @@ def in_place(question: Question) -> Iterator[SweepPoint]:
     batch = question.middle
     if not question.reference_job:
         return
-    here = Step(CRASH.phase, str(CRASH.edge))
-    if here in executed(question.trace, batch).steps:
-        yield _point(here, crash_in(batch).at, FAIL, batch)
+    if ALL_DONE in executed(question.trace, batch).steps:
+        yield _point(ALL_DONE, crash_in(batch).at, FAIL, batch)
     asked, changed = steady(question, REQUESTS, batch), steady(question, FILES, batch)
     if asked:
         yield _again_and_again(asked[-1], DROP, batch)

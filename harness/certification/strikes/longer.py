@@ -13,7 +13,7 @@ from typing import Literal
 
 from ....faults import Fault, Plan, format_action
 from ..kinds import Kind, kinds_in
-from ..points import FAIL, KILL, Question, SweepPoint, crash_in, end_of, of_one_task, selector, under
+from ..points import ALL_DONE, FAIL, KILL, Question, SweepPoint, crash_in, end_of, of_one_task, selector, under
 from ..steps import shown
 from ..trace import Step, executed
 from ._declaration import Strike
@@ -45,12 +45,11 @@ def longer(question: Question) -> Iterator[SweepPoint]:
     has, where the workload itself has no batch of two digits."""
     if question.batches is None or question.batches >= BATCHES:
         return
-    here = Step("batch.commit", "before")
-    if not any(here in executed(question.trace, batch).steps for batch in question.roles.values()):
+    if not any(ALL_DONE in executed(question.trace, batch).steps for batch in question.roles.values()):
         return
     yield LONG_RUN
     for batch in (CUT_SHORT, *STRUCK):
-        yield _point(here, crash_in(batch), batch)
+        yield _point(ALL_DONE, crash_in(batch), batch)
     yield _long_ago()
     turns = cycle(BEHIND_TEN)
     of_every_batch = reduce(and_, (kinds_in(question, batch) for batch in question.roles.values()))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ....faults import Fault, Plan, Point, format_action
 from ..kinds import in_tasks
-from ..points import CRASH, KILL, Question, SweepPoint, selector, under
+from ..points import ALL_DONE, KILL, Question, SweepPoint, selector, under
 from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Step, executed, task_lines
@@ -30,13 +30,13 @@ def more_tasks(question: Question) -> Iterator[SweepPoint]:
     if question.batches is None or not _tasks_write(question, batch):
         return
     seen = executed(question.trace, batch)
-    ended, done = Step("task.run", "after", seen.writing), Step(CRASH.phase, str(CRASH.edge))
+    ended = Step("task.run", "after", seen.writing)
     if ended in seen.steps:
         at = selector(ended, batch, 1)
         for task in STRUCK:
             yield _point(shown(ended, seen), replace(at, where={**at.where, "partition": task}), batch)
-    if done in seen.steps:
-        yield _point(done, selector(done, batch), batch)
+    if ALL_DONE in seen.steps:
+        yield _point(ALL_DONE, selector(ALL_DONE, batch), batch)
 
 
 def _tasks_write(question: Question, batch: int) -> bool:

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from ....faults import Action, Fault, Plan, format_action
 from ..kinds import last_effect
-from ..points import CRASH, KILL, Question, SweepPoint, selector
+from ..points import ALL_DONE, KILL, Question, SweepPoint, selector
 from ..roles import FIRST, MIDDLE
 from ..steps import ONE_TASK_ENDED, shown
 from ..trace import Step, executed
 from ._declaration import Strike
 
-DONE = Step(CRASH.phase, str(CRASH.edge))
-WRITTEN = (Step("sink.commit", "before"), DONE)
+WRITTEN = (Step("sink.commit", "before"), ALL_DONE)
 """Where the tasks of a batch have ended."""
 
 FEWER = "replayed in fewer tasks"
@@ -31,7 +30,7 @@ def repartitioned(question: Question) -> Iterator[SweepPoint]:
         return
     yield from _in_more_tasks(question, MIDDLE, WRITTEN)
     if FIRST in question.roles:
-        yield from _in_more_tasks(question, FIRST, (DONE,))
+        yield from _in_more_tasks(question, FIRST, (ALL_DONE,))
 
 
 def in_fewer_tasks(question: Question) -> Iterator[SweepPoint]:
@@ -42,7 +41,7 @@ def in_fewer_tasks(question: Question) -> Iterator[SweepPoint]:
     if not question.reference_job or batch == 0 or seen.writing is None:
         return
     most = max(seen.tasks.values())
-    first, again = Fault(selector(DONE, batch - 1), _replayed_in(most + MORE)), _replayed_in(1)
+    first, again = Fault(selector(ALL_DONE, batch - 1), _replayed_in(most + MORE)), _replayed_in(1)
     if effect := last_effect(question, batch):
         here, detail = Step(effect.phase, "before"), f"{FEWER}, {effect.shown}"
         yield _point(here, MIDDLE, batch, detail, first, Fault(effect.point("before", batch), again))

@@ -12,7 +12,7 @@ from ....faults.protocols import protocol_of
 from ..effects import Effect, Place, first_of_each
 from ..files import FILES
 from ..kinds import effects_of
-from ..points import CRASH, KILL, Question, SweepPoint, crash_in, evenly, selector
+from ..points import ALL_DONE, KILL, Question, SweepPoint, crash_in, evenly, selector
 from ..requests import REQUESTS, first_of_each_kind
 from ..roles import MIDDLE
 from ..trace import Step, executed, reports
@@ -171,7 +171,7 @@ def late_recovery(question: Question) -> Iterator[SweepPoint]:
     then: a transaction that was decided to be committed, a staging table, a lock, a draft that has no name yet."""
     batch = question.middle
     steps = executed(question.trace, batch).steps
-    for step in (Step("sink.commit", "before"), Step(CRASH.phase, str(CRASH.edge))):
+    for step in (Step("sink.commit", "before"), ALL_DONE):
         if step in steps:
             yield _late(step, selector(step, batch), batch)
     changed = effects_of(question, FILES, batch)
