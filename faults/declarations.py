@@ -145,7 +145,8 @@ class Phase:
     it has one, come first and are written in brackets of their own. ``two_phase`` is the step's name in the words of
     two-phase commit, ``source`` the class and method whose call it is. ``step`` orders the catalogue along the
     protocol. ``traced`` are the sinks whose traces have it (None: only a plan that names it has it reported).
-    ``executions`` have it, except for the edges that they ``lack``. ``serves_worker``: a Python worker serves
+    ``executions`` have it, except for the edges that they ``lack``. It is met ``also_in`` other processes than those
+    ``where`` it mostly is. ``serves_worker``: a Python worker serves
     the task that is parked here, if the sink has Python code in its tasks. ``sweep`` are the actions by which a
     certification strikes here.
     """
@@ -165,6 +166,7 @@ class Phase:
     executions: tuple[Execution, ...] = OF_BATCHES
     lack: tuple[tuple[Execution, Edge], ...] = ()
     place: Place | None = None
+    also_in: tuple[ProcessKind, ...] = ()
 
     @property
     def example(self) -> str:

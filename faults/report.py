@@ -24,7 +24,7 @@ WITHOUT_BATCH = frozenset(
     for phase in PHASES
     if phase.where in ("connection", "files") or (phase.place and phase.where == "driver")
 )
-"""Phases whose reports do not say which batch the process works for."""
+"""Phases whose reports do not say which batch the process works for, but for what a task says itself."""
 
 STREAM_THREAD = re.compile(r"\[id = ([0-9a-f-]{36}), runId = ([0-9a-f-]{36})\]")
 """The name of a query's thread (StreamExecution.prettyIdString): ``... for NAME [id = .., runId = ..]``."""
@@ -179,7 +179,7 @@ def to_point(
     if point.get("phase") in OF_PYTHON:
         when = batches.when(driver)
         return {**when, **point} if when else None
-    if point.get("phase") in WITHOUT_BATCH:
+    if point.get("phase") in WITHOUT_BATCH and "batch" not in point:
         return {**batches.when(driver), **tasks.of(point), **point}
     return point
 

@@ -1,4 +1,7 @@
-"""Methods of classes of the user's own, or of a library's, in the driver's JVM."""
+"""Methods of classes of the user's own, or of a library's, in the JVMs of the driver and of executors.
+
+A thread of a task says which task that is. What other threads of an executor call is not reported.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Collection
 
 from ..declarations import Parameter, Phase, Place
 from ..probes.rule import Rule, Spot, literal
-from ._selectors import BATCH, OF_A_QUERY, WHEN
+from ._selectors import ATTEMPT, BATCH, OF_A_QUERY, PARTITION, STAGE, WHEN
+from ._tasks import CURRENT, IDENTITY, STREAMING
 
 CLASS = Parameter(
     "class",
@@ -27,11 +31,12 @@ PHASES = (
     Phase(
         name="jvm",
         edges=("before", "after"),
-        selectors=(CLASS, METHOD, BATCH, WHEN, *OF_A_QUERY),
+        selectors=(CLASS, METHOD, BATCH, STAGE, PARTITION, ATTEMPT, WHEN, *OF_A_QUERY),
         where="driver",
+        also_in=("executor",),
         sinks="every",
-        meaning="a method of a class is called in the driver's JVM, where on local[n] tasks run too: before its first "
-        "statement, and when it returns; one that throws has no :after",
+        meaning="a method of a class is called in the driver's JVM, or by a task: before its first statement, and when "
+        "it returns; one that throws has no :after",
         two_phase="any step of the sink's own protocol",
         source="the method itself",
         step=104,
@@ -45,9 +50,14 @@ def rules_of(methods: Collection[tuple[str, str]]) -> tuple[Rule, ...]:
     return tuple(rule for of, name in sorted(methods) for rule in _rules(of, name))
 
 
-def _rules(of: str, name: str) -> tuple[Rule, Rule]:
+def _rules(of: str, name: str) -> tuple[Rule, ...]:
+    """On ``local[n]`` a JVM has those of both sides, of which one reports a call."""
     said = {"class": literal(of), "method": literal(name)}
+    before, after = Spot(of, name, "ENTRY"), Spot(of, name, "EXIT")
+    of_task, variant = {**IDENTITY, **said}, f"{of}#{name}"
     return (
-        Rule("jvm", "before", "driver", Spot(of, name, "ENTRY"), said, variant=f"{of}#{name}"),
-        Rule("jvm", "after", "driver", Spot(of, name, "EXIT"), said, variant=f"{of}#{name}"),
+        Rule("jvm", "before", "driver", before, said, (CURRENT,), f"!({STREAMING})", variant),
+        Rule("jvm", "after", "driver", after, said, (CURRENT,), f"!({STREAMING})", variant),
+        Rule("jvm", "before", "executor", before, of_task, (CURRENT,), STREAMING, f"{variant} in a task"),
+        Rule("jvm", "after", "executor", after, of_task, (CURRENT,), STREAMING, f"{variant} in a task"),
     )

@@ -364,3 +364,18 @@ def test_two_drivers_have_executors_at_a_time(apart: Session, plan: str) -> None
     result = apart.trial(Request("kafka_transactional", plan, workload=SMALL))
     assert result.verdict.outcome == "pass", described(result)
     assert landed(result), described(result)
+
+
+@pytest.mark.long
+def test_a_method_of_a_class_stops_the_task_that_calls_it_in_its_executor(apart: Session) -> None:
+    commit = "jvm[org.postgresql.jdbc.PgConnection#commit]"
+    plan = f"{commit}:before[batch=1, partition=1] -> kill(self); {commit}:before[batch=2, attempt=0] -> fail"
+    result = apart.trial(Request("jdbc_append", plan, workload=SMALL))
+    assert result.verdict.outcome == "pass", described(result)
+    assert landed(result), described(result)
+    stopped = [event for event in result.journal if event["event"] == "point" and event.get("phase") == "jvm"]
+    assert {event["role"] for event in stopped} == {"executor"}
+    (killed, _) = [event for event in result.journal if event["event"] == "fault.confirmed"]
+    assert killed["detail"].startswith("killed java")
+    started = [event["incarnation"] for event in result.journal if event["event"] == "driver.started"]
+    assert started == [1], "the driver lives on"

@@ -52,6 +52,8 @@ def test_methods_have_rules_of_their_own_at_their_edges() -> None:
     assert "jvm:before com.acme.Sink$Writer#commit" not in names(text)
     with pytest.raises(ValueError, match="no rule reports"):
         rules([("jvm", "after")], "driver", **WHERE)
+    of_tasks = rules([("jvm", "after")], "executor", methods=[("com.acme.Sink$Writer", "commit")], **WHERE)
+    assert names(of_tasks) == ["jvm:after com.acme.Sink$Writer#commit in a task"]
 
 
 def test_a_phase_may_be_asked_for_by_name() -> None:
