@@ -187,8 +187,13 @@ BATCH_ID = "streaming.sql.batchId"
 def batch_of(frame: FrameType) -> int | None:
     """The batch that a frame belongs to, by its task or by the hand-over of foreachBatch; None where neither is known:
     what a thread of the sink's own does may belong to a later one."""
+    return _handed_over(frame) if _task() is None else _batch_of_task()
+
+
+def _batch_of_task() -> int | None:
+    """The batch of the task that this thread does; None where it does none, or none of a stream."""
     task = _task()
-    return _handed_over(frame) if task is None else _number(task._localProperties.get(BATCH_ID))
+    return None if task is None else _number(task._localProperties.get(BATCH_ID))
 
 
 def _task() -> Any:
@@ -231,6 +236,9 @@ class Lines:
         self._injector = injector
         self._tree = Tree(sink)
         self._only = only
+        asked = list((only or {}).values())
+        self._batches = frozenset[int]().union(*asked) if all(asked) else frozenset[int]()
+        """Those in which lines are to be reported; empty for all."""
         self._of_code: dict[int, tuple[CodeType, dict[int, frozenset[int]]]] = {}
         self._names: dict[str, str | None] = {}
 
@@ -256,6 +264,10 @@ class Lines:
             return True
         wanted = self._wanted(code)
         return bool(wanted) if line is None else line in wanted
+
+    def may_be_wanted_in(self, batch: int | None) -> bool:
+        """Whether a line is to be reported in the batch; None: in one that is not known."""
+        return batch is None or not self._batches or batch in self._batches
 
     def _wanted(self, code: CodeType) -> dict[int, frozenset[int]]:
         """The lines of the code that the filter names, with their batches. Code is told apart by where it is in memory,
@@ -689,6 +701,7 @@ class Tracing:
         self._elsewhere: set[str] = set()
         self._raising = _thread._local()
         self._statements: dict[FrameType, Statement] = {}
+        self._paused = False
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -700,6 +713,9 @@ class Tracing:
             if self._lines.has(getattr(arguments[0], "co_filename", None)):
                 self._install()
         elif event == "code.__new__" and self._lines.has(arguments[1]):
+            self._install()
+        elif event == "pickle.find_class" and self._paused and _task() is not None:
+            self._paused = False
             self._install()
 
     def _install(self) -> None:
@@ -723,8 +739,17 @@ class Tracing:
         if not self._lines.has(code.co_filename):
             self._elsewhere.add(code.co_filename)
             return None
+        if not self._lines.may_be_wanted_in(_batch_of_task()):
+            self._pause()
+            return None
         traced = event == "call" and self._lines.function(code) and self._lines.wants(code)
         return self.tracer() if traced else None
+
+    def _pause(self) -> None:
+        """No line of this task is to be reported: its thread runs at full speed until the worker unpickles what the
+        next one is to do."""
+        self._paused = True
+        sys.settrace(None)
 
     def tracer(self) -> Callable[..., None]:
         """The trace function of one frame."""
