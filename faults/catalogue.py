@@ -159,7 +159,7 @@ def render_catalogue(shape: SinkShape = UNKNOWN) -> list[dict[str, Any]]:
             "name": phase.name,
             "edges": list(phase.edges),
             "selectors": [parameter.name for parameter in phase.selectors],
-            "where": PROCESS_KINDS[phase.where],
+            "where": " or ".join(PROCESS_KINDS[kind] for kind in phase.met_in),
             "sinks": SINKS[phase.sinks],
             "meaning": phase.meaning,
             "two_phase_commit": phase.two_phase,

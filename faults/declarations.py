@@ -169,6 +169,11 @@ class Phase:
     also_in: tuple[ProcessKind, ...] = ()
 
     @property
+    def met_in(self) -> tuple[ProcessKind, ...]:
+        """Every kind of process that reports it."""
+        return (self.where, *self.also_in)
+
+    @property
     def example(self) -> str:
         """The phase as it is written, with its place if it has one."""
         return f"{self.name}[{self.place.sample}]" if self.place else self.name

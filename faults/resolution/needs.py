@@ -8,7 +8,7 @@ from typing import Literal
 from ...plans import Edge, Moment, Plan, Point
 from ..actions._links import service_of
 from ..catalogue import action_named, has_phase, is_one_of, phase_named, phases_of
-from ..declarations import SPARK_TARGETS, ProcessKind
+from ..declarations import SPARK_TARGETS
 from ..language import Path
 from ..shape import SinkShape
 
@@ -43,12 +43,9 @@ def points_of(plan: Plan) -> Iterator[tuple[Point, Path]]:
 
 def points_named_in(place: str, points: Iterable[Point]) -> frozenset[PhasePoint]:
     """The points named by the plan at which a thread of ``place`` is stopped."""
-    return frozenset((point.phase, point.edge) for point in points if point.edge and place in _met_in(point))
-
-
-def _met_in(point: Point) -> tuple[ProcessKind, ...]:
-    phase = phase_named(point.phase)
-    return (phase.where, *phase.also_in)
+    return frozenset(
+        (point.phase, point.edge) for point in points if point.edge and place in phase_named(point.phase).met_in
+    )
 
 
 def executor_points(plan: Plan, points: Collection[Point], shape: SinkShape, trace: bool) -> frozenset[PhasePoint]:
@@ -151,7 +148,8 @@ def targets_of(plan: Plan) -> set[str | None]:
 
 def _any_thread(at: Point | Moment) -> bool:
     """Whether the thread that is stopped there may be one of the driver's or one of a task's."""
-    return isinstance(at, Point) and (phase_named(at.phase).where == "python" or at.phase == "jvm")
+    kinds = phase_named(at.phase).met_in if isinstance(at, Point) else ()
+    return "python" in kinds or {"driver", "executor"} <= {*kinds}
 
 
 def _tasks_of_effects(points: Iterable[Point]) -> frozenset[PhasePoint]:

@@ -187,13 +187,18 @@ BATCH_ID = "streaming.sql.batchId"
 def batch_of(frame: FrameType) -> int | None:
     """The batch that a frame belongs to, by its task or by the hand-over of foreachBatch; None where neither is known:
     what a thread of the sink's own does may belong to a later one."""
-    return _handed_over(frame) if _task() is None else _batch_of_task()
-
-
-def _batch_of_task() -> int | None:
-    """The batch of the task that this thread does; None where it does none, or none of a stream."""
     task = _task()
+    return _handed_over(frame) if task is None else _batch_of_task(task)
+
+
+def _batch_of_task(task: Any) -> int | None:
+    """None for no task, and for one of no stream."""
     return None if task is None else _number(task._localProperties.get(BATCH_ID))
+
+
+def _is_another(batch: int | None, asked: frozenset[int]) -> bool:
+    """Whether the batch is none of those asked for, of which none stands for all; one that is not known may be any."""
+    return bool(asked) and batch is not None and batch not in asked
 
 
 def _task() -> Any:
@@ -265,9 +270,9 @@ class Lines:
         wanted = self._wanted(code)
         return bool(wanted) if line is None else line in wanted
 
-    def may_be_wanted_in(self, batch: int | None) -> bool:
-        """Whether a line is to be reported in the batch; None: in one that is not known."""
-        return batch is None or not self._batches or batch in self._batches
+    def of_another_task(self) -> bool:
+        """Whether this thread does a task in whose batch no line at all is to be reported."""
+        return bool(self._batches) and _is_another(_batch_of_task(_task()), self._batches)
 
     def _wanted(self, code: CodeType) -> dict[int, frozenset[int]]:
         """The lines of the code that the filter names, with their batches. Code is told apart by where it is in memory,
@@ -287,8 +292,8 @@ class Lines:
     def reach(self, frame: FrameType, line: int) -> Order | None:
         """Report the line and wait; what it is to raise, if anything."""
         code, batch = frame.f_code, batch_of(frame)
-        asked = self._wanted(code)[line] if self._only else None
-        if (asked and batch is not None and batch not in asked) or self._of_job(frame) or self._importing(frame):
+        asked = self._wanted(code)[line] if self._only else frozenset[int]()
+        if _is_another(batch, asked) or self._of_job(frame) or self._importing(frame):
             return None
         place = {"file": self.name(code.co_filename), "line": line, "function": code.co_name}
         callers = self.callers(frame) if self._only is None else ""
@@ -739,7 +744,7 @@ class Tracing:
         if not self._lines.has(code.co_filename):
             self._elsewhere.add(code.co_filename)
             return None
-        if not self._lines.may_be_wanted_in(_batch_of_task()):
+        if self._lines.of_another_task():
             self._pause()
             return None
         traced = event == "call" and self._lines.function(code) and self._lines.wants(code)
