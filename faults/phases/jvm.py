@@ -1,6 +1,8 @@
 """Methods of classes of the user's own, or of a library's, in the JVMs of the driver and of executors.
 
-A thread of a task says which task that is. What other threads of an executor call is not reported.
+A thread of a task says which task that is. What other threads of an executor call is not reported. Java's own classes
+(``java.``, ``jdk.``, ``sun.``) come from a class loader that knows none of Byteman's: one with a rule would throw
+NoClassDefFoundError where it is called.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from ._tasks import CURRENT, IDENTITY, STREAMING
 CLASS = Parameter(
     "class",
     "text",
-    "the full name of a class, with a $ before a class within it",
-    pattern=r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)*",
+    "the full name of a class, with a $ before a class within it; none of Java's own, which cannot be stopped",
+    pattern=r"(?!(java|jdk|sun)\.)[^\W\d][\w$]*(\.[^\W\d][\w$]*)*",
     required=True,
 )
 METHOD = Parameter(

@@ -284,6 +284,7 @@ ERRORS = [
     ("call[commit]:after -> fail", 6, "commit", "function is the dotted name of a Python function"),
     ("call[a.b] -> fail", 1, "call", "call needs an edge: call[psycopg.Connection.commit]:before"),
     ("jvm[com.acme.Sink]:after -> fail", 5, "com.acme.Sink", "a class and a method, as in jvm[com.acme.MySink#commit]"),
+    ("jvm[java.util.List#add]:after -> fail", 5, "java.util.List#add", "none of Java's own, which cannot be stopped"),
     ("jvm[com acme#x]:after -> fail", 9, "acme", "the [ at column 4 is not closed"),
     ("jvm[com.acme.Sink#commit()]:after -> fail", 5, "com.acme.Sink#commit()", "method is the name of a method"),
     ("line[a.py:0] -> fail", 6, "a.py:0", "line takes a whole number of at least 1"),
