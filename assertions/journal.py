@@ -83,15 +83,16 @@ def _hand_over(index: int, event: Event, ends: set[str]) -> HandOver:
 def task_attempts(journal: Sequence[Event], batch: int | None = None) -> list[TaskAttempt]:
     """Attempts of tasks of one batch, or of all, in the order in which they were first seen.
 
-    Attempts are told apart by process too: a batch that is handed over again begins with attempt 0 again.
+    They are told apart by run and Spark's number of the task too: a batch that is handed over again begins with attempt
+    0 again. One that its executor and its Python report is the same one.
     """
     found: dict[tuple[object, ...], TaskAttempt] = {}
     for index, event in points(journal):
         number, partition, attempt = event.get("batch"), event.get("partition"), event.get("attempt")
         if number is None or partition is None or attempt is None or batch not in (None, number):
             continue
-        process, stage = event.get("process"), event.get("stage")
-        of = (number, partition, stage, attempt, process, event.get("task"))
+        process, stage, task = event.get("process"), event.get("stage"), event.get("task")
+        of = (number, partition, stage, attempt, event.get("run"), process if task is None else task)
         found.setdefault(of, TaskAttempt(index, number, partition, stage, attempt, process))
     return list(found.values())
 

@@ -19,6 +19,9 @@ NUMBERS = {"brokers": 3, "copies": 3, "partitions": 100, "batches": 1000, "rows"
 
 OF_WORKLOAD = ("partitions", "batches", "rows")
 
+MASTER, CLUSTER = "master", "standalone"
+"""The setting that gives a trial executors of its own, whatever master the others have, and its only value."""
+
 SPARK = "spark."
 """Properties of Spark, for the driver."""
 
@@ -36,31 +39,34 @@ BROKER = "broker."
 @dataclass(frozen=True)
 class Settings:
     """``brokers``: how many there have to be; None for any number. ``copies``: of each topic of the trial; None for one
-    on each broker. ``workload``: fields of the workload. ``starts``:
-    how often a process of the job starts its query. ``spark`` are properties of the driver, ``broker`` those of all
-    brokers, for the time of the trial."""
+    on each broker. ``workload``: fields of the workload. ``starts``: how often a process of the job starts its query.
+    ``master``: None for that of all trials. ``spark`` are properties of the driver, ``broker`` those of all brokers,
+    for the time of the trial."""
 
     brokers: int | None
     copies: int | None
     workload: Mapping[str, int]
     starts: int
+    master: str | None
     spark: Mapping[str, str]
     broker: Mapping[str, str]
 
 
-SETTINGS = (*NUMBERS, f"{SPARK}PROPERTY", f"{BROKER}PROPERTY")
+SETTINGS = (*NUMBERS, MASTER, f"{SPARK}PROPERTY", f"{BROKER}PROPERTY")
 """What can be set, for people."""
 
 
 def is_setting(name: str) -> bool:
     """Whether a plan can set it."""
-    return name in NUMBERS or any(name.startswith(prefix) and name != prefix for prefix in (SPARK, BROKER))
+    return name in (*NUMBERS, MASTER) or any(name.startswith(prefix) and name != prefix for prefix in (SPARK, BROKER))
 
 
 def setting_value(name: str, text: str) -> str:
     """The text, if it is a value that it can have. Raises ValueError, one line."""
     if name in NUMBERS and not (re.fullmatch("[0-9]{1,9}", text) and 1 <= int(text) <= NUMBERS[name]):
         raise ValueError(f"{name} is a whole number from 1 to {NUMBERS[name]}, not {text}")
+    if name == MASTER and text != CLUSTER:
+        raise ValueError(f"{name} is {CLUSTER}, for a trial on executors, not {text}: leave it out")
     if name.startswith(SPARK):
         check_property(name)
     return text
@@ -81,6 +87,7 @@ def settings_of(settings: Mapping[str, str]) -> Settings:
         copies=int(settings["copies"]) if "copies" in settings else None,
         workload={name: int(settings[name]) for name in OF_WORKLOAD if name in settings},
         starts=int(settings.get("starts", 1)),
+        master=settings.get(MASTER),
         spark={name: value for name, value in settings.items() if name.startswith(SPARK)},
         broker={name.removeprefix(BROKER): value for name, value in settings.items() if name.startswith(BROKER)},
     )

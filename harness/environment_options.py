@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..faults.settings import CLUSTER
 from ..naming import Named, as_option
 from .environments.base import Environment, WrongOption
 from .environments.docker.options import BROKERS, DockerOptions
@@ -58,9 +59,14 @@ class EnvironmentOptions:
 
 def abilities(options: EnvironmentOptions) -> dict[str, Any]:
     """What :func:`onceproof.faults.resolve` is told of the environment."""
-    env, _ = where(options)
+    env, master = where(options)
     brokers = attached(options).brokers
-    return {"network": env == "docker", "brokers": _brokers(env, brokers), "no_files": no_files()}
+    return {
+        "network": env == "docker",
+        "brokers": _brokers(env, brokers),
+        "no_files": no_files(),
+        "cluster": env == "local" or master == CLUSTER,
+    }
 
 
 def _brokers(env: str, wanted: int | None) -> int:

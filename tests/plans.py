@@ -92,6 +92,7 @@ SETTINGS = st.fixed_dictionaries(
     optional={
         "brokers": st.sampled_from(["1", "2", "3"]),
         "batches": st.sampled_from(["1", "100"]),
+        "master": st.just("standalone"),
         "spark.sql.shuffle.partitions": TEXT,
         "broker.min.insync.replicas": TEXT,
     },

@@ -19,7 +19,8 @@ def check(struck: Struck) -> Found:
     """The very process that was stopped reports afterwards; a driver that has nothing more to report ends by itself.
     Where another one takes its place, that was handed the batch meanwhile, or the sink kept it out or refused it.
 
-    All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns.
+    All processes of a driver count as one. A Python worker's task goes on too, since it needs what the worker returns;
+    and an executor by what its Python does for the task that was stopped.
     """
     required, start = "the same process goes on", struck.confirmed_at
     stopped = _Stopped(struck)
@@ -87,6 +88,8 @@ class _Stopped:
             return True
         if self.struck.action.target == "worker":
             return _is_end_of(event, self.struck.point)
+        if self.struck.action.target == "executor":
+            return _same_attempt(event, self.struck.point)
         return self.is_a_driver and event.get("role") not in APART and event.get("run") in self.runs
 
 
@@ -99,8 +102,12 @@ def _answer(struck: Struck, process: str | None) -> str | None:
 
 
 def _is_end_of(event: Event, task: Mapping[str, object]) -> bool:
-    same = "task" in task and all(event.get(name) == task.get(name) for name in ("process", "task", "attempt"))
+    same = _same_attempt(event, task) and event.get("process") == task.get("process")
     return same and (is_at(event, "task.run", "after") or is_at(event, "task.commit"))
+
+
+def _same_attempt(event: Event, task: Mapping[str, object]) -> bool:
+    return "task" in task and all(event.get(name) == task.get(name) for name in ("run", "task", "attempt"))
 
 
 def _own_end(stopped: _Stopped, start: int) -> str | None:

@@ -23,7 +23,7 @@ from ..language import LocatedPlan, Path
 from ..protocols import PROTOCOLS, Protocol, protocol_of
 from ..shape import SinkShape
 from ..values import print_value
-from .needs import is_lookup
+from .needs import OF_A_TASK, is_lookup, of_a_task
 from .points import check_used, check_way, services_at, sink_name
 
 
@@ -226,8 +226,8 @@ def _check_end(planned: PlannedAction) -> None:
 
 
 def _check_executor(planned: PlannedAction) -> None:
-    """Executors are parked at the points of tasks; at a moment any executor of the job will do, and one that is named
-    by its number is found at any point."""
+    """Executors are parked at the points of tasks, and do what a task asks for and changes; at a moment any executor of
+    the job will do, and one that is named by its number is found at any point."""
     if planned.master.startswith("local"):
         needed = f"{planned.located.named('master')} standalone"
         message = f"{planned.text} needs {needed}: on {planned.master} tasks run in the driver"
@@ -235,9 +235,12 @@ def _check_executor(planned: PlannedAction) -> None:
     named = NUMBER in planned.action.arguments
     if named or planned.spec.follows or planned.phase is None or planned.phase.where == "executor":
         return
+    if isinstance(planned.fault.at, Point) and of_a_task(planned.fault.at):
+        return
     valid = [phase.name for phase, _ in phases_of(planned.shape) if phase.where == "executor"]
     message = f"{planned.text} needs a point of a task, or a number (executor[0]), and {planned.stopped}"
-    raise planned.error(f"{message}: valid: {', '.join(valid)}", "target")
+    others = f"or any with {listed(OF_A_TASK)}"
+    raise planned.error(f"{message}: valid: {', '.join(valid)}, {others}", "target")
 
 
 def _check_broker(planned: PlannedAction) -> None:

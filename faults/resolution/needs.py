@@ -28,6 +28,9 @@ RUNS_OF_TASKS: frozenset[PhasePoint] = frozenset({("task.run", "before"), ("task
 TRACED_ROWS = frozenset({1, 5})
 """The rows of each task that a trace reports as task.row: the fifth, and the first for tasks that have fewer."""
 
+OF_A_TASK = ("stage", "partition", "attempt")
+"""What chooses the points of tasks alone."""
+
 
 def points_of(plan: Plan) -> Iterator[tuple[Point, Path]]:
     """Every point that the plan names, with its path."""
@@ -159,7 +162,12 @@ def _tasks_of_effects(points: Iterable[Point]) -> frozenset[PhasePoint]:
 
 def of_tasks(points: Iterable[Point]) -> bool:
     effects = [point for point in points if phase_named(point.phase).where in ("connection", "files")]
-    return any(name in point.where for point in effects for name in ("stage", "partition", "attempt"))
+    return any(map(of_a_task, effects))
+
+
+def of_a_task(point: Point) -> bool:
+    """Whether it is a task's by what chooses it."""
+    return any(name in point.where for name in OF_A_TASK)
 
 
 def _beginnings_of_stages(points: Iterable[Point]) -> frozenset[PhasePoint]:

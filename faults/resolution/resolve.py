@@ -10,7 +10,7 @@ from ..actions._brokers import BY_NUMBER
 from ..catalogue import phase_named
 from ..declarations import ALWAYS_REPORTED
 from ..language import LocatedPlan, format_plan, parse_located
-from ..settings import settings_of
+from ..settings import MASTER, settings_of
 from ..shape import SinkShape
 from .actions import PlannedAction, check_action
 from .needs import (
@@ -85,17 +85,19 @@ def resolve(
     brokers: int = len(BY_NUMBER),
     no_files: str = "",
     batches: int | None = None,
+    cluster: bool = True,
 ) -> ResolvedPlan:
     """The plan with all that it needs, if this sink can have its phases and this master its actions.
 
-    ``master`` is ``local[n]`` or ``standalone``. With ``trace`` every point of the driver, the executors and the sink's
-    lines is reported besides. The environment has so many ``brokers``; ``network``: its machines have a network between
-    them; ``no_files``: why changes of files cannot be stopped, if so. ``batches`` of the job, unless the plan sets
-    another number; None where it is not known. Raises PlanError, at the place in its text: that of a LocatedPlan, else
-    the canonical text.
+    ``master`` is ``local[n]`` or ``standalone``, unless the plan sets it, which takes a ``cluster``. With ``trace``
+    every point of the driver, the executors and the sink's lines is reported besides. The environment has so many
+    ``brokers``; ``network``: its machines have a network between them; ``no_files``: why changes of files cannot be
+    stopped, if so. ``batches`` of the job, unless the plan sets another number; None where it is not known. Raises
+    PlanError, at the place in its text: that of a LocatedPlan, else the canonical text.
     """
     located = plan if isinstance(plan, LocatedPlan) else parse_located(format_plan(plan))
     _check_brokers(located, brokers)
+    master = _master(located, cluster) or master
     _check_points(located, shape, batches)
     if no_files:
         _check_needs_no_files(located, no_files)
@@ -153,6 +155,15 @@ def _check_brokers(located: LocatedPlan, brokers: int) -> None:
     if settings.copies is not None and settings.copies > brokers:
         message = f"a topic cannot have {settings.copies} copies, one on each broker: {there}"
         raise located.error(f"{message}: {option} {settings.copies}", ("settings", "copies"))
+
+
+def _master(located: LocatedPlan, cluster: bool) -> str | None:
+    """The plan's own."""
+    master = settings_of(located.plan.settings).master
+    if master and not cluster:
+        message = f"there is no cluster here: {located.named('master')} {master}"
+        raise located.error(message, ("settings", MASTER))
+    return master
 
 
 def _with_files(plan: Plan, shape: SinkShape) -> Plan:

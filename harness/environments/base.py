@@ -61,7 +61,7 @@ class DriverSpec:
     ``conf`` are Spark properties above the environment's own; ``driver_rules`` and ``executor_rules`` are Byteman
     scripts (their text); ``python_path`` goes in front of PYTHONPATH in driver and executors; ``variables`` are
     environment variables for driver and executors. ``file_probe``: the program that runs driver and executors where
-    changes of files are reported.
+    changes of files are reported. ``on_cluster``: it has executors, whatever master the environment has.
     """
 
     arguments: Sequence[str]
@@ -76,6 +76,7 @@ class DriverSpec:
     python_path: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     file_probe: str | None = None
+    on_cluster: bool = False
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ SOCKET_BYTES = 107
 """Of the path of a unix socket (unix(7))."""
 CALLS = frozenset(
     {
-        *("guardian_identity", "provide", "versions", "addresses", "master_url", "executor_pids", "gate", "tidy"),
+        *("guardian_identity", "provide", "versions", "addresses", "master_url", "cluster_url"),
+        *("executor_pids", "gate", "tidy"),
         *("arm_brokers", "brokers", "broker_of", "broker_process", "await_broker", "kill_broker", "start_broker"),
         *("kill_server", "start_server", "failures", "collect_logs", "attach_info"),
     }
@@ -240,6 +241,9 @@ class RemoteServices:
 
     def master_url(self) -> str:
         return str(self._call("master_url"))
+
+    def cluster_url(self) -> str:
+        return str(self._call("cluster_url"))
 
     def executor_pids(self) -> list[int]:
         return list(self._call("executor_pids"))

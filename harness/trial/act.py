@@ -86,6 +86,7 @@ def act(
         environment,
         record,
         _worker_of(journal),
+        _executor_of(journal),
         reading,
         disk=disk,
         changes=changes,
@@ -208,6 +209,11 @@ class _Starter:
         """The sink's file as the job finds it."""
         return self.environment.publish(self.spec.sink.path)
 
+    @property
+    def on_cluster(self) -> bool:
+        """Whether the plan gives its trial executors."""
+        return settings_of(self.spec.plan.settings).master is not None
+
     def log(self, incarnation: int) -> Path:
         return self.directory / "logs" / f"driver-{incarnation}.log"
 
@@ -224,6 +230,7 @@ class _Starter:
                 conf={**spec.conf, **self.reading.properties},
                 jars=spec.jars,
                 trial=self.resources.name,
+                on_cluster=self.on_cluster,
                 python_path=(str(self.environment.publish(PYTHON_PROBE)), str(self.sink.parent)),
                 variables=self._variables() | self._watched_files(),
                 file_probe=self._file_probe(),
@@ -244,6 +251,7 @@ class _Starter:
                 conf=spec.conf,
                 jars=spec.jars,
                 trial=self.resources.name,
+                on_cluster=self.on_cluster,
                 python_path=(str(self.sink.parent),),
             )
         )
@@ -400,7 +408,7 @@ def _between_drivers(watch: Watch | None, disk: Disk | None) -> Callable[[], Non
     return read
 
 
-def _worker_of(journal: Journal) -> Any:
+def _worker_of(journal: Journal) -> Callable[[Mapping[str, Any]], str | None]:
     """The Python worker that serves the parked task, by the reports of ``task.worker``."""
 
     def worker_of(point: Mapping[str, Any]) -> str | None:
@@ -408,8 +416,28 @@ def _worker_of(journal: Journal) -> Any:
             event["worker"]
             for event in journal.events("point")
             if event.get("phase") == "task.worker" and "task" in point
-            if all(event.get(name) == point.get(name) for name in ("run", "task"))
+            if _same_task(event, point)
         ]
         return served[-1] if served else None
 
     return worker_of
+
+
+def _executor_of(journal: Journal) -> Callable[[Mapping[str, Any]], str | None]:
+    """The executor that has the parked task, by the reports of its beginning: what is parked may be its Python."""
+
+    def executor_of(point: Mapping[str, Any]) -> str | None:
+        if point.get("role") == "executor" or "task" not in point:
+            return point.get("process")
+        begun = [
+            event["process"]
+            for event in journal.events("point")
+            if event.get("phase") == "task.run" and _same_task(event, point)
+        ]
+        return begun[-1] if begun else None
+
+    return executor_of
+
+
+def _same_task(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one.get(name) == other.get(name) for name in ("run", "task"))

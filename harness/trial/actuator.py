@@ -64,7 +64,8 @@ class TrialActuator:
 
     Called on the injector's threads, mostly while the reporting thread is parked.
 
-    ``worker_of`` names the Python worker that serves the task of a report. ``source`` says how drivers read theirs.
+    ``worker_of`` names the Python worker that serves the task of a report, ``executor_of`` the executor that has it.
+    ``source`` says how drivers read theirs.
     ``disk`` knows what is not synced, where the plan takes that away. ``changes`` are those that can be made to the
     query's checkpoint. ``brokers`` knows which of them is what. The job's connections pass ``proxies``. ``others``
     starts queries beside the trial's. Executors are known by the ``trial``'s name.
@@ -73,6 +74,7 @@ class TrialActuator:
     environment: Environment
     record: Record
     worker_of: Callable[[Report], str | None]
+    executor_of: Callable[[Report], str | None]
     source: SourceReading
     supervisor: Supervisor | None = None
     disk: Disk | None = None
@@ -250,8 +252,8 @@ class TrialActuator:
         if which is not None:
             return self.environment.broker_process(self._brokers(point, which)[0])
         process = self.worker_of(point) if target == "worker" else point.get("process")
-        if target == "executor" and not process:
-            process = next(iter(self.environment.executors(self.trial)), None)
+        if target == "executor":
+            process = self.executor_of(point) if process else next(iter(self.environment.executors(self.trial)), None)
         if not process:
             raise EffectError(f"no {target} is at {point.get('phase', 'that moment')}: there is nothing to act on")
         return str(process)

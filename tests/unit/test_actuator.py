@@ -162,7 +162,8 @@ def bench() -> Iterator[Bench]:
     environment: Any = bench.machines
     supervisor: Any = Drivers()
     source = SourceReading(bench.record)
-    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, source, supervisor)
+    own = lambda point: point.get("process")  # noqa: E731
+    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, own, source, supervisor)
     yield bench
     bench.actuator.settle(5)
 

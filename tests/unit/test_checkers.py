@@ -199,6 +199,18 @@ def test_duplicates_of_a_repeated_task_name_its_attempts() -> None:
     assert anomaly.records[0]["written_by"] == "one of: attempt 0 in local:7, attempt 1 in local:8"
 
 
+def test_an_attempt_that_its_executor_and_its_python_report_is_one() -> None:
+    plan = fault("request:before[batch=1, attempt=0] -> pause(executor) until task.run:after[batch=1, attempt=1]")
+    paper = Paper().start().batches(1, 0).hand_over(1, 1)
+    for attempt, executor, python in ((0, "local:7", "local:70"), (1, "local:8", "local:80")):
+        of_task = {"partition": 0, "stage": 1, "attempt": attempt, "task": 4 + attempt}
+        paper.point("task.run", "before", 1, 1, process=executor, role="executor", **of_task)
+        paper.point("request", "before", 1, 1, process=python, role="python-client", **of_task)
+    paper.finish(1, 1).batches(1, 2, 3, 4).exited()
+    anomaly = only(evidence(everything_and(BATCH_1[:2]), paper, plan), "duplicated")
+    assert "task 0 of batch 1 ran twice (attempts 0, 1 in local:7, then local:8" in anomaly.causes[0]
+
+
 def test_a_task_of_a_replay_is_no_second_attempt() -> None:
     paper = Paper().start().hand_over(1, 1).task(1, 1).killed_here().start(2).hand_over(2, 1).task(2, 1).finish(2, 1)
     [cause] = only(evidence(everything_and(BATCH_1[:1]), paper, LANDED), "duplicated").causes

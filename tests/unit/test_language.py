@@ -135,6 +135,7 @@ def test_defaults_of_arguments_are_those_declared() -> None:
         ("set batches = 0; at(1s) -> kill(driver)", "batches is a whole number from 1 to 1000, not 0", 15),
         ("set rows = 9; set rows = 9", "rows is set twice", 19),
         ("set spark.master = yarn", "spark.master is --master's: choose the master there", 20),
+        ("set master = local", "master is standalone, for a trial on executors, not local: leave it out", 14),
         ("set spark.driver.host = a", "spark.driver.host is the environment's own: leave it out", 25),
         ("set rows", "expected =, but the plan ends", 9),
         ("set broker. = 1", "nothing is called broker.:", 5),

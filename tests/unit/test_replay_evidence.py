@@ -581,6 +581,16 @@ def test_a_paused_executor_must_report_itself() -> None:
     assert seen(paper.task(1, 2, 0, "worker1:7"), text) == "worker1:7 reported task.commit afterwards"
 
 
+def test_a_paused_executor_goes_on_in_the_python_of_the_task_that_was_stopped() -> None:
+    text = "request:before[batch=1, attempt=0] -> pause(executor, for=9s)"
+    own = {"role": "python-client", "process": "local:9", "partition": 0, "attempt": 0, "task": 4}
+    paper = Paper().start().hand_over(1, 1).point("request", "before", 1, 1, **own)
+    resumed(paper, "executor", "local:7", "pause(executor, for=9s)")
+    paper.point("request", "before", 1, 1, **own | {"task": 5, "attempt": 1})
+    assert seen(paper.point("request", "before", 2, 1, **own), text) is None, "other runs number theirs alike"
+    assert seen(paper.point("request", "after", 1, 1, **own), text) == "local:9 reported request afterwards"
+
+
 def test_an_executor_that_reports_is_no_evidence_that_the_paused_driver_goes_on() -> None:
     text = "sink.write:before[batch=1] -> pause(driver, for=2s)"
     paper = Paper().add("driver.started", incarnation=1, process="driver:1")

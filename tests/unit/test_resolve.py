@@ -132,6 +132,22 @@ def test_an_executor_needs_a_point_at_which_one_is_parked() -> None:
     assert resolved("at(3s) -> kill(executor)", PYTHON, "standalone")
 
 
+def test_an_executor_is_struck_where_its_task_asks_for_something_or_changes_a_file() -> None:
+    for at in ('request:before[kind="INSERT", partition=0]', "file:after[attempt=0]"):
+        found = resolved(f"{at} -> pause(executor, longest=9s) until batch.commit:after", UNKNOWN, "standalone")
+        assert ("task.run", "before") in found.executor_points
+    message = refusal('request:before[kind="INSERT"] -> kill(executor)', UNKNOWN, "standalone").message
+    assert message.endswith("task.abort, or any with stage, partition or attempt")
+
+
+def test_a_plan_gives_its_trial_executors_whatever_master_the_others_have() -> None:
+    text = "set master = standalone; task.run:before -> kill(executor)"
+    assert resolved(text, master="local[2]").master == "standalone"
+    with pytest.raises(PlanError) as caught:
+        resolve(parse(text), UNKNOWN, "local[2]", cluster=False)
+    assert caught.value.message == "there is no cluster here: --master standalone"
+
+
 def test_a_worker_needs_a_task_that_one_serves() -> None:
     assert resolved("task.row:before[row=5] -> kill(worker)", PYTHON)
     for text in ("sink.write:before -> kill(worker)", "task.commit:before -> kill(worker)", "at(1s) -> kill(worker)"):

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from ....faults.protocols import Address
@@ -71,7 +72,7 @@ class LocalEnvironment:
         with disk_errors():
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             variables = self._environment_of(spec, mark, directory)
-            child = self._guardian.spawn(self._driver_start().command(spec), variables, directory / "tmp", spec.log)
+            child = self._guardian.spawn(self._driver_start(spec).command(spec), variables, directory / "tmp", spec.log)
         driver = LocalDriver(child, mark, directory)
         with self._lock:
             self._drivers.append(driver)
@@ -189,9 +190,13 @@ class LocalEnvironment:
 
     def _environment_of(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
         own = {"SPARK_LOCAL_IP": LOOPBACK}
-        return inherited(SPARKS) | own | self._driver_start().environment(spec, mark, directory)
+        return inherited(SPARKS) | own | self._driver_start(spec).environment(spec, mark, directory)
 
-    def _driver_start(self) -> DriverStart:
+    def _driver_start(self, spec: DriverSpec) -> DriverStart:
+        start = self._usual_start()
+        return replace(start, master=self.services.cluster_url()) if spec.on_cluster else start
+
+    def _usual_start(self) -> DriverStart:
         with self._lock:
             if self._start is None:
                 spark = spark_of(self.python)

@@ -52,6 +52,9 @@ class Services(Protocol):
 
     def master_url(self) -> str: ...
 
+    def cluster_url(self) -> str:
+        """The master of a cluster, which is started if there is none. Raises Unavailable."""
+
     def executor_pids(self) -> list[int]:
         """Executors with everything below them."""
 
@@ -169,10 +172,12 @@ class LocalServices:
         )
 
     def master_url(self) -> str:
-        if not self._options.standalone:
-            return self._options.master
-        if self.cluster is None:
-            self.provide(())
+        return self.cluster_url() if self._options.standalone else self._options.master
+
+    def cluster_url(self) -> str:
+        with self._providing:
+            if self.cluster is None:
+                self._all_at_once([self._start_cluster])
         assert self.cluster is not None
         return self.cluster.url
 
