@@ -39,6 +39,22 @@ def test_a_server_dies_around_the_hand_over_before_each_kind_of_request_and_behi
     ]
 
 
+def in_task(number: int, *kinds: str, **of_task: Any) -> list[dict[str, Any]]:
+    """A batch whose one task asks for something, and then the driver."""
+    begun, ended = (reported("task.run", edge, batch=number, stage=1, partition=0) for edge in ("before", "after"))
+    first, *found = batch(number, *kinds)
+    return [first, begun, found[0], ended, *found[1:]]
+
+
+def test_a_server_dies_between_the_tasks_and_the_driver_that_go_on_without_a_connection_meanwhile() -> None:
+    trace = in_task(0, "SET", "HSET") + in_task(1, "SET", "HSET")
+    (found,) = (one for one in crashes(trace) if one.detail == "of the last task")
+    assert found.text == "task.run:after[batch=0, stage=1]#1 -> kill(redis)"
+    committed = [reported("sink.commit", batch=number) for number in (0, 1)]
+    texts = [one.text for one in crashes([*trace, *committed]) if one.step in ("task.run:after", "sink.commit:before")]
+    assert texts == ["sink.commit:before[batch=1] -> kill(redis)"]
+
+
 def test_nothing_else_runs_meanwhile_but_a_run_has_several_of_them() -> None:
     driver = [one for one in space_of(Question(TRACE, ROLES, lambda plan: None)).points if not one.alone]
     found = [pack for pack in packs([*driver, *crashes(TRACE)], 8) if pack.exclusive]

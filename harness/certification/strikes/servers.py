@@ -8,19 +8,23 @@ from itertools import chain
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ..effects import Effect, steady
+from ..kinds import in_tasks
 from ..points import Question, SweepPoint, selector
 from ..requests import REQUESTS, first_of_each_kind
+from ..steps import shown
 from ..trace import Step, executed
 from ._declaration import Strike
 
-STEPS = (Step("sink.write", "before"), Step("sink.write", "after"), Step("batch.commit", "after"))
+COMMITTED = Step("sink.commit", "before")
+STEPS = (Step("sink.write", "before"), COMMITTED, Step("sink.write", "after"), Step("batch.commit", "after"))
 
 
 def servers(question: Question) -> Iterator[SweepPoint]:
-    """Of each server: around the hand-over and behind the batch, before the first request of each kind, and behind the
-    last one of all. The roles take turns."""
+    """Of each server: around the hand-over and behind the batch, between the tasks that write and the global commit,
+    before the first request of each kind, and behind the last one of all. The roles take turns."""
     for server in question.servers:
-        for turn, in_roles in enumerate(chain(_at_steps(question, server), _at_requests(question, server))):
+        points = (_at_steps(question, server), _behind_tasks(question, server), _at_requests(question, server))
+        for turn, in_roles in enumerate(chain(*points)):
             yield in_roles[turn % len(in_roles)]
 
 
@@ -30,6 +34,21 @@ def _at_steps(question: Question, server: str) -> Iterator[list[SweepPoint]]:
         having = [item for item in question.roles.items() if step in executed(question.trace, item[1]).steps]
         if having:
             yield [_crash(server, step, selector(step, batch), role, batch) for role, batch in having]
+
+
+def _behind_tasks(question: Question, server: str) -> Iterator[list[SweepPoint]]:
+    """Where the last of the tasks has ended, if these ask for something and no step says that the driver comes next:
+    their connections are closed then, and the driver's may not be open yet."""
+    found = []
+    for role, batch in question.roles.items():
+        seen = executed(question.trace, batch)
+        ended = Step("task.run", "after", seen.writing)
+        asking = any(in_tasks(question, batch, seen.writing, (REQUESTS.phase,)))
+        if asking and ended in seen.steps and COMMITTED not in seen.steps:
+            at = selector(ended, batch, seen.steps[ended])
+            found.append(_crash(server, shown(ended, seen), at, role, batch, "of the last task"))
+    if found:
+        yield found
 
 
 def _at_requests(question: Question, server: str) -> Iterator[list[SweepPoint]]:
