@@ -5,6 +5,9 @@ own. Whether it may shows in the trial that raised the error once: the run that 
 commits the batch. So the driver dies behind that batch, as what is in memory is gone then; and in the next one, before
 what that does in any case, and where it does more than the reference or goes another way.
 
+It is taken for dead in the next batch, too, also where the sink has tried again: on another connection it may have lost
+what fences it off.
+
 Errors that the same line handles stand for each other, by whether what failed had been carried out.
 """
 
@@ -17,17 +20,20 @@ from dataclasses import dataclass, field, replace
 from ...faults import Fault, format_action, format_fault
 from .kinds import FAMILIES, effects_of
 from .lines import killed_lines, known_ways, line_point, new_ways
-from .points import AFTER_A_FAULT, KILL, Question, SweepPoint, dies_behind, evenly, has_next, then, under
+from .points import AFTER_A_FAULT, KILL, Question, SweepPoint, dies_behind, end_of, evenly, has_next, then, under
 from .recoveries import kills, was_done
 from .refusals import asked_again
 from .retries import tried_again
 from .starts import Struck
+from .strikes._zombies import paused
 from .trace import WORKER, Event, Line, Step, Way, around, executed, executions, line_of, ways_to
 
 AT_MOST = 4
 """Requests and changes of files of the next batch, evenly, for each handler of errors."""
 AT_MOST_LINES = 6
 """Lines of a next batch, evenly, in a whole sweep."""
+AT_MOST_REPLACED = 4
+"""Drivers that are taken for dead in a next batch, evenly, in a whole sweep."""
 
 
 @dataclass
@@ -36,9 +42,12 @@ class Behind:
 
     handled: dict[object, Sequence[SweepPoint]] = field(default_factory=dict)
     lines: dict[object, SweepPoint] = field(default_factory=dict)
+    replaced: dict[object, Sequence[SweepPoint]] = field(default_factory=dict)
 
     def points(self) -> list[SweepPoint]:
-        return [*(point for of_one in self.handled.values() for point in of_one), *self._lines()]
+        replaced = [point for of_one in self.replaced.values() for point in of_one]
+        handled = [point for of_one in self.handled.values() for point in of_one]
+        return [*handled, *self._lines(), *evenly(replaced, AT_MOST_REPLACED)]
 
     def _lines(self) -> Sequence[SweepPoint]:
         return evenly(list(self.lines.values()), AT_MOST_LINES)
@@ -60,10 +69,12 @@ def _note(question: Question, ways: set[Way], point: SweepPoint, journal: Sequen
     run = after[0]["point"].get("run") if after else None
     if run is None or not _is_committed(after, point.batch, run):
         return
-    if tried_again(point, journal) or (isinstance(point.at, Step) and asked_again(question, point, journal)):
-        return
     done = was_done(point)
     handler = _handler(executions(before, point.batch), executions(after, point.batch, run), ways)
+    if (handler, done) not in noted.replaced:
+        noted.replaced[handler, done] = list(_taken_for_dead(question, point))
+    if tried_again(point, journal) or (isinstance(point.at, Step) and asked_again(question, point, journal)):
+        return
     if (handler, done) not in noted.handled:
         noted.handled[handler, done] = [dies_behind(point), *_before_effects(question, point)]
     if _is_struck(after, point.batch + 1):
@@ -99,6 +110,19 @@ def _before_effects(question: Question, point: SweepPoint) -> Iterator[SweepPoin
         here = Step(effect.phase, "before")
         second = SweepPoint(here, format_action(KILL), _role(question, point), batch, plan, detail)
         yield replace(second, alone=True, seen_once=True)
+
+
+def _taken_for_dead(question: Question, point: SweepPoint) -> Iterator[SweepPoint]:
+    """The driver stands still before the first and before the last of what the next batch does in any case, until
+    another one has done that batch."""
+    assert point.batch is not None
+    batch, role = point.batch + 1, _role(question, point)
+    found = [effect for family in FAMILIES for effect in effects_of(question, family, batch)]
+    for effect in evenly(found, 2):
+        here, at = Step(effect.phase, "before"), effect.point("before", batch)
+        detail = f", {effect.shown}, {_detail(point)}"
+        second = paused(here, at, role, batch, end_of(batch), detail, before=point.plan.faults)
+        yield replace(under(point.plan.settings, second), seen_once=True)
 
 
 def _at_line(question: Question, point: SweepPoint, line: Line, nth: int, count: int) -> SweepPoint:

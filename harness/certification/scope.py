@@ -21,8 +21,8 @@ WORST_FIRST: tuple[Status, ...] = (
 
 
 BEYOND = (
-    "a task that goes on after its driver, or beside another attempt of it (except, with --env docker, one that writes "
-    "to files in the second batch)",
+    "a task that goes on after its driver, or beside another attempt of it, but for one task of the second batch, at "
+    "two of its requests or changes of files",
     "a request that its client gives up after more than fifteen seconds (of Kafka: a minute), and that is carried out",
     "code that runs between two batches, or after the last one",
     "a write that the sink does not wait for, where neither requests nor files are seen",

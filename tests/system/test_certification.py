@@ -110,6 +110,10 @@ FOUND = {
     "flushes_the_rest": ("request:before", "lost"),
     "inserts_by_one_statement": ("request:before", "duplicated"),
     "compacts_in_two_commits": ("request:before", "lost"),
+    "attempts_share_a_place": ("request:before", "duplicated"),
+    "stages_unlogged": ("sink.commit:before", "lost"),
+    "reads_between_offsets": ("request:before", "duplicated"),
+    "loses_its_epoch": ("request:before", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
 

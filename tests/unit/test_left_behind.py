@@ -70,7 +70,22 @@ def test_it_dies_before_a_few_requests_of_the_next_batch() -> None:
     assert [text.split("; ")[1] for text in texts] == [
         "batch.commit:after[batch=1] -> kill(driver)",
         *(f"request:before[service=redis, kind=RPUSH, batch=2]#{nth} -> kill(driver)" for nth in (1, 3, 5, 7)),
+        *PAUSED,
     ]
+
+
+PAUSED = [
+    f"request:before[service=redis, kind=RPUSH, batch=2]#{nth} -> "
+    "pause(driver, longest=30s) until batch.commit:after[batch=2]"
+    for nth in (1, 7)
+]
+
+
+def test_it_is_taken_for_dead_in_the_next_batch_also_where_the_sink_tries_again() -> None:
+    trace = [*QUESTION.trace, *(request(nth) for nth in range(1, 8))]
+    again = [*lines(1, 9, 7, 8), COMMITTED]
+    texts = noted((FAIL, again), (FAIL.replace(":7", ":8"), again), question=replace(QUESTION, trace=trace))
+    assert texts == [f"{FAIL}; {paused}" for paused in PAUSED], "errors that one line handles stand for each other"
 
 
 def test_lines_in_tasks_and_those_of_a_thread_that_runs_at_any_time_are_no_points() -> None:

@@ -13,6 +13,10 @@ from ..requests import REQUESTS
 from ..roles import MIDDLE
 from ..trace import WORKER, Event, Line, Step, driver_lines, line_of, reports
 
+BESIDE = 5.0
+"""Seconds that the other driver is kept at most in the middle of the same batch: whoever holds a lock there holds up
+this one."""
+
 LONGEST = 30.0
 """Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
 and so does whoever waits for it."""
@@ -52,6 +56,12 @@ def paused_before(
         return paused(change, at, role, batch, until, detail, *more, then=then)
     here = Step(change.phase, "before")
     return paused(here, at, role, batch, until, f"{detail}, {change.shown}", *more, then=then)
+
+
+def kept(at: Point, batch: int, longest: float) -> Fault:
+    """The other driver waits there for this one to end the batch."""
+    ended = Point("sink.write", "after", {"batch": batch})
+    return Fault(at, (Action("delay", None, {"longest": longest}, until=ended),))
 
 
 def until_its_end(change: Line | Effect, batch: int) -> SweepPoint:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
-from ....faults import Action, Fault, Point
+from ....faults import Point
 from ..effects import Effect
 from ..files import FILES
 from ..kinds import FAMILIES, effects_of
@@ -22,7 +22,7 @@ from ..roles import LAST, MIDDLE
 from ..steps import shown
 from ..trace import Line, Step, driver_lines, executed, task_lines
 from ._declaration import Strike
-from ._zombies import acting, of_changes, one_of_several, paused, paused_before, point_of, until_its_end
+from ._zombies import BESIDE, acting, kept, of_changes, one_of_several, paused, paused_before, point_of, until_its_end
 
 AT_MOST = 6
 """Lines; of more, those before requests and changes of files, and that lie evenly between the first and the last."""
@@ -36,9 +36,6 @@ AT_THE_END = 3
 MIDWAY = 20.0
 """Seconds that the other driver is kept at most in the middle of the next batch, until this one has done its own: it
 may be about to be refused, or may wait for a lock that the other one holds."""
-
-BESIDE = 5.0
-"""Seconds that it is kept at most in the middle of the same batch: whoever holds a lock there holds up this one."""
 
 HANDED_OVER = Step("sink.write", "before")
 
@@ -123,13 +120,7 @@ def _alike(change: Line | Effect) -> object:
 
 def _until_midway(change: Line | Effect, other: Line | Effect, batch: int, detail: str) -> SweepPoint:
     until = point_of(other, batch + 1)
-    return paused_before(change, MIDDLE, batch, until, detail, _kept(until, batch, MIDWAY))
-
-
-def _kept(at: Point, batch: int, longest: float) -> Fault:
-    """The other driver waits there for this one to end the batch."""
-    ended = Point("sink.write", "after", {"batch": batch})
-    return Fault(at, (Action("delay", None, {"longest": longest}, until=ended),))
+    return paused_before(change, MIDDLE, batch, until, detail, kept(until, batch, MIDWAY))
 
 
 def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
@@ -153,7 +144,7 @@ def _beside(question: Question, batch: int) -> Iterator[SweepPoint]:
 def _at_once(line: Line, other: Point, batch: int, detail: str) -> SweepPoint:
     """Before a line, until the other driver is where it waits for this one to end the batch: what it reports there from
     now on is counted, while a fault counts the reports of this one, too."""
-    return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, _kept(other, batch, BESIDE))
+    return paused_before(line, MIDDLE, batch, replace(other, nth=1), detail, kept(other, batch, BESIDE))
 
 
 def _named_alike(question: Question, batch: int) -> list[Effect]:

@@ -4,6 +4,7 @@ what is there, and writes now, within one line of the sink. And one that is, and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,13 +12,13 @@ from ....faults import Action, Fault
 from ....faults.declarations import ITSELF
 from ....faults.matching import matches
 from ..effects import Effect, Family, first_of_each
-from ..kinds import FAMILIES, effects_of, last_effect
+from ..kinds import FAMILIES, effects_of, kind_of, last_effect
 from ..points import KILL, Question, SweepPoint, end_of, evenly
 from ..requests import REQUESTS, endings
 from ..roles import MIDDLE
-from ..trace import reports
+from ..trace import Step, reports
 from ._declaration import Strike
-from ._zombies import acting, of_changes, one_of_several, paused_before, until_its_end
+from ._zombies import BESIDE, acting, kept, of_changes, one_of_several, paused, paused_before, until_its_end
 
 EFFECTS = 2
 """Requests, and changes of files, in the middle batch: the first and the last. Of a sink without lines that were seen
@@ -29,6 +30,10 @@ lines inside."""
 TOGETHER = 3
 """Kinds of requests that two drivers make at once."""
 AT_ONCE = ", until the other one asks for the same"
+
+MIXED, SEVERAL = 2, 3
+"""The kinds of which a batch has the most requests, and how many of each at least, so that those of two drivers mix."""
+MIDST = ", until both are in the midst"
 
 FOR_GOOD = ", for good"
 TAKING = 3
@@ -74,6 +79,23 @@ def at_the_same_time(question: Question) -> Iterator[SweepPoint]:
         yield one_of_several(paused_before(effect, MIDDLE, batch, until, AT_ONCE), effect)
 
 
+def in_the_midst(question: Question) -> Iterator[SweepPoint]:
+    """Behind its first request of a kind, until the other driver is behind its own first one, too; there that waits
+    until this one has ended the batch. What both of them write lies mixed then: who reads all that lies between the
+    first row and the last one of a batch has rows of the other one as well."""
+    batch = question.middle
+    if not question.can_have(REQUESTS.phase):
+        return
+    asked = Counter(map(kind_of, REQUESTS.of_batch(question.trace, batch)))
+    for kind, times in asked.most_common(MIXED):
+        if times < SEVERAL:
+            return
+        second = kind.point("before", batch, 2)
+        other = kept(kind.point("before", batch, 2 + 2), batch, BESIDE)  # a fault counts the reports of both
+        point = paused(Step(kind.phase, "before"), second, MIDDLE, batch, second, f"{MIDST}, {kind.shown}", other)
+        yield replace(point, seen_once=True, way=f"taken for dead{MIDST}, {kind.shown}")
+
+
 def for_good(question: Question) -> Iterator[SweepPoint]:
     """It never goes on: before the last request, else the last change of a file, else the last line that may change
     something. Whoever leaves a batch to the one that holds its lock then leaves it to nobody."""
@@ -110,4 +132,4 @@ def _half_way(question: Question, change: Effect, batch: int) -> SweepPoint:
     return one_of_several(point, change)
 
 
-STRIKE = Strike(66, (at_effects, at_the_same_time, for_good, half_way))
+STRIKE = Strike(66, (at_effects, at_the_same_time, in_the_midst, for_good, half_way))
