@@ -220,6 +220,10 @@ class Environment(Protocol):
 
     def resume_process(self, process: str) -> str: ...
 
+    def shield(self, executor: str) -> Callable[[], None]:
+        """Spark's worker, which is told to end an executor that was given up, hears nothing until what is returned is
+        called."""
+
     def brokers(self) -> list[int]:
         """The ids of all brokers."""
 

@@ -14,6 +14,11 @@ MASTER = re.compile(r"local\[(?P<cores>[1-9][0-9]{0,2})(?:\s*,\s*[1-9][0-9]{0,2}
 core is a thread, and Spark takes a number that is too large for none."""
 
 
+MASTER_CLASS = "org.apache.spark.deploy.master.Master"
+WORKER_CLASS = "org.apache.spark.deploy.worker.Worker"
+"""The main classes of a standalone cluster's own processes."""
+
+
 def local_cores(master: str) -> int | None:
     """How many tasks run side by side with a local master; None for another one."""
     found = MASTER.fullmatch(master)

@@ -38,6 +38,9 @@ FETCHED_SECONDS = 1.0
 """How long a leader takes at most to answer what a follower had asked before it was stopped, twice over
 (replica.fetch.wait.max.ms: 500): behind that it gives it nothing more."""
 
+AWAKE_SECONDS = 4.0
+"""How long an executor that was given up goes on before Spark's worker is told to end it."""
+
 COORDINATOR_SECONDS = 20.0
 """How long the coordinator that follows a dead one is waited for."""
 
@@ -284,11 +287,41 @@ class TrialActuator:
             )
         if target != "driver":
             process = self._process(target, point, which)
+            if target == "executor" and replace:
+                return self._given_up(process)
             return Pausable(target, process, partial(stop, process), partial(resume, process))
         incarnation = self._supervisor().driver_of(point.get("process"))
         driver = incarnation.driver
         stop_driver = partial(self._supervisor().replace, incarnation) if replace else driver.pause
         return Pausable(target, driver.process, stop_driver, driver.resume)
+
+    def _given_up(self, executor: str) -> Pausable:
+        """An executor that is given up for its silence, and goes on for a while: its machine cannot be reached."""
+        shields: list[Callable[[], None]] = []
+
+        def stop() -> str:
+            shields.append(self.environment.shield(executor))
+            return self.environment.pause_process(executor)
+
+        def resume() -> str:
+            try:
+                return self.environment.resume_process(executor)
+            finally:
+                while shields:
+                    self._watch(f"the end of what shields {executor}", partial(_later, AWAKE_SECONDS, shields.pop()))
+
+        def answer() -> str:
+            if executor not in self.environment.executors(self.trial):
+                raise EffectError(f"{executor} has ended")
+            return f"{executor} is up, and Spark's worker does not end it for {AWAKE_SECONDS:g} s"
+
+        return Pausable("executor", executor, stop, resume, answer)
+
+    def _watch(self, name: str, act: Callable[[], object]) -> None:
+        """Beside the trial, whose end waits for it."""
+        watch = threading.Thread(target=act, name=name, daemon=True)
+        self._watches.append(watch)
+        watch.start()
 
     def _driver(self, point: Report) -> str:
         return self._supervisor().driver_of(point.get("process")).driver.process
@@ -316,10 +349,7 @@ class TrialActuator:
         detail, restart = self._restarts.kill(Restartable("broker", identity, kill, start), restart_after)
         if "transactional_id" in point and len(brokers) == 1:
             arguments = (str(point["transactional_id"]), brokers[0], restart)
-            name = f"coordinator after broker {brokers[0]}"
-            watch = threading.Thread(target=self._watch_coordinator, args=arguments, name=name, daemon=True)
-            self._watches.append(watch)
-            watch.start()
+            self._watch(f"coordinator after broker {brokers[0]}", partial(self._watch_coordinator, *arguments))
         return detail
 
     def _kill_node(self, process: str, restart_after: float) -> str:
@@ -348,6 +378,11 @@ class TrialActuator:
             coordinator = wait_for(taken_over, COORDINATOR_SECONDS, "a coordinator of the transaction", poll=0.2)
             fields = {"transactional_id": transactional_id, "before": dead, "broker": coordinator}
             self.record("txn.coordinator", fields)
+
+
+def _later(seconds: float, act: Callable[[], object]) -> None:
+    threading.Event().wait(seconds)
+    act()
 
 
 def _and_wait(detail: str, seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,10 @@ class Machines:
     def pause_process(self, process: str) -> str:
         self.stopped.append(process)
         return "stopped"
+
+    def shield(self, executor: str) -> Callable[[], None]:
+        self.stopped.append(f"what ends {executor}")
+        return lambda: self.stopped.remove(f"what ends {executor}")
 
     def resume_process(self, process: str) -> str:
         if self.broken:
@@ -156,14 +160,17 @@ class Bench:
         return self.named(event)[0]
 
 
+def process_of(point: Mapping[str, Any]) -> str | None:
+    return point.get("process")
+
+
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     bench = Bench()
     environment: Any = bench.machines
     supervisor: Any = Drivers()
     source = SourceReading(bench.record)
-    own = lambda point: point.get("process")  # noqa: E731
-    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, own, source, supervisor)
+    bench.actuator = TrialActuator(environment, bench.record, lambda point: None, process_of, source, supervisor)
     yield bench
     bench.actuator.settle(5)
 
@@ -396,6 +403,20 @@ def test_the_journal_names_the_process_that_was_stopped_and_not_the_one_that_rep
         ("process.paused", {"target": "driver", "process": "driver:1", "detail": "stopped"}),
         ("process.resumed", {"target": "driver", "process": "driver:1", "detail": "resumed"}),
     ]
+
+
+def test_an_executor_that_is_given_up_goes_on_for_a_while_before_it_is_told_to_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awake = threading.Event()
+    monkeypatch.setattr("onceproof.harness.trial.actuator._later", lambda seconds, act: awake.wait(5) and act())
+    bench.actuator.pause("executor", TASK, by=FIRST, replace=True)
+    assert bench.machines.stopped == ["what ends worker2:7", "worker2:7"]
+    bench.actuator.resume("executor", TASK, paused_by=FIRST)
+    assert bench.machines.stopped == ["what ends worker2:7"]
+    awake.set()
+    assert bench.actuator.settle(5) == []
+    assert bench.machines.stopped == [], "the trial's end waits for it"
 
 
 def test_each_pause_resumes_the_process_that_it_stopped(bench: Bench) -> None:

@@ -35,6 +35,7 @@ from ..base import (
 from ..driver_start import EXECUTOR, DriverStart, in_order, parse_settings, trial_of
 from ..failure_log import FailureLog
 from ..host import Host, inherited
+from ..spark_master import WORKER_CLASS
 from . import containers, network
 from .clients import client_in
 from .driver import DockerDriver, DriverPool, start_driver
@@ -174,6 +175,19 @@ class DockerEnvironment:
             return containers.resume(self._container_of(place), place)
         return f"resumed {self._inside('thaw', process) or 'nothing: it was not stopped'}"
 
+    def shield(self, executor: str) -> Callable[[], None]:
+        place, _ = _split(executor)
+        rows = containers.rows_of(self._container_of(place))
+        found = [f"{place}:{pid}" for pid, _, command in rows if WORKER_CLASS in command]
+        for worker in found:
+            self._inside("freeze", worker)
+
+        def go_on() -> None:
+            for worker in found:
+                self._inside("thaw", worker)
+
+        return go_on
+
     def broker_gate(self) -> Path:
         return self.services.gate()
 
@@ -285,7 +299,7 @@ class DockerEnvironment:
         below = {pid: parent for pid, parent, _ in rows}
         executors = {pid: command for pid, _, command in rows if EXECUTOR in command}
         own = {pid for pid, command in executors.items() if trial is None or trial_of(command) in ("", trial)}
-        spark = {pid for pid, _, command in rows if "deploy.worker.Worker" in command}
+        spark = {pid for pid, _, command in rows if WORKER_CLASS in command}
         found = []
         for pid, _, command in rows:
             line = _ancestry(pid, below)

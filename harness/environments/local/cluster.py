@@ -13,7 +13,7 @@ from ...spark import QUICK_START, SparkInstall
 from ..base import Failure, Unavailable
 from ..driver_start import EXECUTORS
 from ..host import SPARKS, Host, inherited, wait_available
-from ..spark_master import alive_workers
+from ..spark_master import MASTER_CLASS, WORKER_CLASS, alive_workers
 
 START_SECONDS = 60.0
 DRIVERS = 8
@@ -21,8 +21,6 @@ DRIVERS = 8
 takes its place, of a second query."""
 WORKER_CORES, WORKER_MEMORY = DRIVERS * EXECUTORS, "8g"
 """What the worker may promise; it is not taken from the machine before an executor does."""
-MASTER_CLASS = "org.apache.spark.deploy.master.Master"
-WORKER_CLASS = "org.apache.spark.deploy.worker.Worker"
 
 
 class StandaloneCluster:

@@ -7,9 +7,10 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ....faults.protocols import Address
@@ -25,6 +26,7 @@ from ..base import Addresses, Client, DriverSpec, EffectError, Failure, ProbePoi
 from ..driver_start import DRIVER, JOB, TRIAL, DriverStart, in_order, is_executor, user_settings
 from ..failure_log import FailureLog
 from ..host import SPARKS, Host, inherited
+from ..spark_master import WORKER_CLASS
 from .clients import client_of
 from .driver import PLACE, LocalDriver, let_go, reference
 from .options import LocalOptions
@@ -144,6 +146,16 @@ class LocalEnvironment:
             each for each in processes.with_descendants(row, processes.table()) if each.state in processes.STOPPED
         ]
         return f"resumed {', '.join(map(str, let_go(stopped))) or 'nothing: it was not stopped'}"
+
+    def shield(self, executor: str) -> Callable[[], None]:
+        rows = processes.table()
+        row = rows.get(_pid_of(executor))
+        while row is not None and WORKER_CLASS not in processes.command(row.pid):
+            row = rows.get(row.parent)
+        if row is None:
+            return lambda: None
+        processes.send(row, signal.SIGSTOP)
+        return partial(processes.send, row, signal.SIGCONT)
 
     def broker_of(self, process: str) -> int:
         return self.services.broker_of(_pid_of(process))
