@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import pytest
 from known_failures import assert_caught, assert_withstood
 from onceproof.assertions import Guarantee
-from onceproof.faults import KnownFailure, known_failures
+from onceproof.faults import KnownFailure, known_failures, parse
+from onceproof.faults.settings import settings_of
 from onceproof.harness.environment_options import EnvironmentOptions
 from onceproof.harness.request import Request
 from onceproof.harness.session import Session
@@ -22,7 +23,7 @@ FAILURES = [pytest.param(failure, id=failure.name, marks=pytest.mark.long) for f
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Tasks run in the driver's container, where no plan asks for another one: two JVMs fewer have to start."""
     opened: dict[str, Session] = {}
-    apart = [failure.plan for failure in known_failures() if failure.only]
+    apart = [one.plan for one in known_failures() if one.only or settings_of(parse(one.plan).settings).master]
     with ExitStack() as stack:
 
         def run(sink: str, plan: str, claim: str | None = None) -> TrialResult:

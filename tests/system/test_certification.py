@@ -112,8 +112,6 @@ FOUND = {
     "compacts_in_two_commits": ("request:before", "lost"),
     "attempts_share_a_place": ("request:before", "duplicated"),
     "stages_unlogged": ("sink.commit:before", "lost"),
-    "reads_between_offsets": ("request:before", "duplicated"),
-    "loses_its_epoch": ("request:before", "duplicated"),
 }
 """Broken sinks that a sweep of the driver's death in one batch, once, takes for right: where they are found."""
 
@@ -159,6 +157,29 @@ def test_a_flaw_that_one_crash_of_the_driver_in_one_batch_does_not_show_is_found
     failed = failed_with(kind, certificate)
     assert failed[0].plan in certificate.summary
     assert rejudge(certificate, tmp_path / "sweep") == certificate
+
+
+TWO_FAULTS = {
+    "reads_between_offsets": (
+        "request:before[service=kafka, kind=Produce, batch=1]#2 -> "
+        "pause(driver, longest=30s) until request:before[service=kafka, kind=Produce, batch=1]#2; "
+        "request:before[service=kafka, kind=Produce, batch=1]#4 -> delay(longest=5s) until sink.write:after[batch=1]"
+    ),
+    "loses_its_epoch": (
+        "request:before[service=postgres, kind=INSERT, batch=0]#2 -> drop; "
+        "request:before[service=postgres, kind=INSERT, batch=1]#1 -> "
+        "pause(driver, longest=30s) until batch.commit:after[batch=1]"
+    ),
+}
+"""Of a sweep that takes long: a point that unit tests show it to have (test_mixed_writers, test_left_behind)."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", TWO_FAULTS)
+def test_a_flaw_that_two_faults_show_is_found(session: Session, sink: str) -> None:
+    verdict = session.trial(Request(sink, TWO_FAULTS[sink])).verdict
+    assert [anomaly.kind for anomaly in verdict.anomalies] == ["duplicated"], verdict.reason
+    assert all(fault.fired for fault in verdict.faults)
 
 
 @pytest.mark.long

@@ -177,8 +177,8 @@ class DockerEnvironment:
 
     def shield(self, executor: str) -> Callable[[], None]:
         place, _ = _split(executor)
-        rows = containers.rows_of(self._container_of(place))
-        found = [f"{place}:{pid}" for pid, _, command in rows if WORKER_CLASS in command]
+        there = containers.inside(self._container_of(place), self.services.tools, "workers")
+        found = [f"{place}:{pid}" for pid in there]
         for worker in found:
             self._inside("freeze", worker)
 

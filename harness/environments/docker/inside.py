@@ -1,5 +1,5 @@
-"""Processes inside a container: ``inside.py end|freeze|thaw|terminate PID``, ``executors``, ``end-jobs``,
-``client FROM TO`` (two ports) or ``lives PID:STARTED``.
+"""Processes inside a container: ``inside.py end|freeze|thaw|terminate PID``, ``executors``, ``workers``,
+``end-jobs``, ``client FROM TO`` (two ports) or ``lives PID:STARTED``.
 
 Standard library only. A copy of it, with processes.py and connections.py next to it, lies in the directory that all
 containers share, and only that copy runs; it prints one JSON document.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ import processes  # type: ignore[import-not-found]
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 """As in driver_start.py. Given as an argument it would be on this program's own command line, and be found there."""
+
+WORKER = "org.apache.spark.deploy.worker.Worker"
+"""As in spark_master.py, for the same reason."""
 
 OF_JOBS = frozenset((EXECUTOR, "pyspark.daemon"))
 """What is on the command lines of executors and of their Python workers. Another user's environment cannot be read."""
@@ -50,12 +53,17 @@ def act(verb: str, pid: int) -> list[str]:
 
 def executors() -> list[tuple[int, Sequence[str]]]:
     """Their JVMs with their command lines: what runs them has the same words on its own."""
+    return list(_jvms(EXECUTOR))
+
+
+def workers() -> list[int]:
+    """Spark's own, which start executors and end them."""
+    return [pid for pid, _ in _jvms(WORKER)]
+
+
+def _jvms(main_class: str) -> Iterator[tuple[int, Sequence[str]]]:
     commands = [(row.pid, processes.command(row.pid)) for row in processes.table().values() if row.alive]
-    return [(pid, words) for pid, words in commands if _is_executor(words)]
-
-
-def _is_executor(command: Sequence[str]) -> bool:
-    return EXECUTOR in command and Path(command[0]).name == "java"
+    return ((pid, words) for pid, words in commands if main_class in words and Path(words[0]).name == "java")
 
 
 def end_jobs() -> list[str]:
@@ -80,6 +88,7 @@ def client(own_port: str, port: str) -> dict[str, Any] | None:
 
 COMMANDS: dict[str, Callable[..., object]] = {
     "executors": executors,
+    "workers": workers,
     "end-jobs": end_jobs,
     "client": client,
     "lives": processes.lives,
