@@ -39,7 +39,7 @@ FETCHED_SECONDS = 1.0
 (replica.fetch.wait.max.ms: 500): behind that it gives it nothing more."""
 
 AWAKE_SECONDS = 4.0
-"""How long an executor that was given up goes on before Spark's worker is told to end it."""
+"""How long an executor that was given up goes on before it is told to end."""
 
 COORDINATOR_SECONDS = 20.0
 """How long the coordinator that follows a dead one is waited for."""
@@ -288,15 +288,17 @@ class TrialActuator:
         if target != "driver":
             process = self._process(target, point, which)
             if target == "executor" and replace:
-                return self._given_up(process)
+                return self._given_up(process, str(point.get("process") or process) if which is None else process)
             return Pausable(target, process, partial(stop, process), partial(resume, process))
         incarnation = self._supervisor().driver_of(point.get("process"))
         driver = incarnation.driver
         stop_driver = partial(self._supervisor().replace, incarnation) if replace else driver.pause
         return Pausable(target, driver.process, stop_driver, driver.resume)
 
-    def _given_up(self, executor: str) -> Pausable:
-        """An executor that is given up for its silence, and goes on for a while: its machine cannot be reached."""
+    def _given_up(self, executor: str, parked: str) -> Pausable:
+        """An executor that is given up for its silence, and goes on for a while, as if it could not be reached: driver
+        and worker tell it to end (SPARK-13519). If its Python is ``parked``, the JVM stands still for longer; else the
+        worker does."""
         shields: list[Callable[[], None]] = []
 
         def stop() -> str:
@@ -305,15 +307,20 @@ class TrialActuator:
 
         def resume() -> str:
             try:
-                return self.environment.resume_process(executor)
+                return self.environment.resume_process(parked)
             finally:
-                while shields:
-                    self._watch(f"the end of what shields {executor}", partial(_later, AWAKE_SECONDS, shields.pop()))
+                self._watch(f"the end of {executor}", partial(_later, AWAKE_SECONDS, end))
+
+        def end() -> None:
+            with suppress(EffectError):  # it has ended
+                self.environment.resume_process(executor)
+            while shields:
+                shields.pop()()
 
         def answer() -> str:
             if executor not in self.environment.executors(self.trial):
-                raise EffectError(f"{executor} has ended")
-            return f"{executor} is up, and Spark's worker does not end it for {AWAKE_SECONDS:g} s"
+                return f"{parked} went on, and has ended"
+            return f"{parked} goes on, and is not told to end for {AWAKE_SECONDS:g} s"
 
         return Pausable("executor", executor, stop, resume, answer)
 

@@ -28,6 +28,7 @@ class Machines:
 
     cut_off: list[tuple[str, str | None]] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
+    going_on: list[str] = field(default_factory=list)
     away: list[str] = field(default_factory=list)
     broken: str | None = None
     stuck: threading.Event | None = None
@@ -71,7 +72,9 @@ class Machines:
     def resume_process(self, process: str) -> str:
         if self.broken:
             raise EffectError(self.broken)
-        self.stopped.remove(process)
+        self.going_on.append(process)
+        if process in self.stopped:
+            self.stopped.remove(process)
         return "resumed"
 
     def start_broker(self, broker: int) -> str:
@@ -405,18 +408,23 @@ def test_the_journal_names_the_process_that_was_stopped_and_not_the_one_that_rep
     ]
 
 
+@pytest.mark.parametrize("parked", ["worker2:7", "worker2:70"])
 def test_an_executor_that_is_given_up_goes_on_for_a_while_before_it_is_told_to_end(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, parked: str
 ) -> None:
+    """70 is the Python of a task of 7."""
     awake = threading.Event()
     monkeypatch.setattr("onceproof.harness.trial.actuator._later", lambda seconds, act: awake.wait(5) and act())
-    bench.actuator.pause("executor", TASK, by=FIRST, replace=True)
+    bench.actuator.executor_of = lambda point: "worker2:7"
+    bench.actuator.pause("executor", {**TASK, "process": parked}, by=FIRST, replace=True)
     assert bench.machines.stopped == ["what ends worker2:7", "worker2:7"]
     bench.actuator.resume("executor", TASK, paused_by=FIRST)
-    assert bench.machines.stopped == ["what ends worker2:7"]
+    assert bench.machines.going_on[0] == parked
+    assert "what ends worker2:7" in bench.machines.stopped
     awake.set()
     assert bench.actuator.settle(5) == []
-    assert bench.machines.stopped == [], "the trial's end waits for it"
+    assert "worker2:7" in bench.machines.going_on
+    assert "what ends worker2:7" not in bench.machines.stopped, "the trial's end waits for it"
 
 
 def test_each_pause_resumes_the_process_that_it_stopped(bench: Bench) -> None:
