@@ -30,7 +30,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 GUARANTEE = "exactly-once"
-TECHNIQUE = "staging table"
+TECHNIQUE = "ledger"
 FLAW = ("duplicated",)
 SERVICES = ("postgres",)
 
