@@ -53,7 +53,8 @@ BEYOND = (
     "empty or remove a file (three at most)",
     "a second query that writes by the same sink, but for what its transactional ids do to those of the first",
     "a driver that comes back on another machine, but for its temporary directory: disk and host name are the same",
-    "in a job of your own, a replay in another number of partitions, and a query that starts again in its process",
+    "in a job of your own, a replay in another number of partitions, a query that starts again in its process, and an "
+    "executor that is given up",
     "other interleavings of tasks and threads than those that came about",
     "what a call of a library has done half of, but for its requests and its changes of files",
     "more than twelve batches, batches without any rows or of more than 30,000, and times finer than a millisecond",

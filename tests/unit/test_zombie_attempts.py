@@ -42,7 +42,7 @@ TRACE = [event for batch in (0, 1, 2) for event in (*tasks(batch, *ONE), *asked(
 
 
 def lost(trace: list[dict[str, Any]], **more: Any) -> list[SweepPoint]:
-    question = Question(trace, **({"roles": ROLES, "refusal": lambda plan: None} | more))
+    question = Question(trace, **({"roles": ROLES, "refusal": lambda plan: None, "reference_job": True} | more))
     return [one for one in space_of(question).points if one.action == "pause(executor)"]
 
 
@@ -67,6 +67,10 @@ def test_a_task_that_asks_once_is_lost_there_in_both_ways() -> None:
     assert [one.text for one in lost(trace)] == [at("COMMIT", 1) + BESIDE, at("COMMIT", 1) + BEHIND]
 
 
+def test_a_job_of_a_user_s_may_have_its_master_in_its_code() -> None:
+    assert lost(TRACE, reference_job=False) == []
+
+
 def test_what_the_driver_asks_for_is_no_task_s() -> None:
     of_driver = [event for batch in (0, 1, 2) for event in (*tasks(batch, ()), *asked(batch, "SET", thread="driver"))]
     assert lost(of_driver) == []
@@ -74,7 +78,7 @@ def test_what_the_driver_asks_for_is_no_task_s() -> None:
 
 def test_where_no_small_batch_is_swept_or_no_cluster_is_there_the_certificate_says_so() -> None:
     def gaps(**more: Any) -> list[str]:
-        question = Question(TRACE, **({"roles": ROLES, "refusal": lambda plan: None} | more))
+        question = Question(TRACE, **({"roles": ROLES, "refusal": lambda plan: None, "reference_job": True} | more))
         return [gap.reason for gap in space_of(question).impossible if gap.action == "pause(executor)"]
 
     def refused(plan: Plan) -> str | None:

@@ -2,7 +2,7 @@
 its batch: whoever tells attempts apart by nothing has the rows of both.
 
 The driver lives, so that no fence keeps the first attempt out that only tells drivers apart. Such a trial has executors
-of its own, whatever master the others have.
+of its own, whatever master the others have; a job of a user's may have chosen its master in its code.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def zombie_attempts(question: Question) -> Iterator[SweepPoint | Gap]:
     """A task of the second batch or the first: before its middle request, and before its last one, until its next
     attempt is at its end; and before its last one until the batch has ended. Of files the same."""
     small = {role: batch for role, batch in question.roles.items() if batch <= LATEST and role in question.followed}
-    for family in FAMILIES:
+    for family in FAMILIES if question.reference_job else ():
         if not _of_a_task(question, family, question.middle):
             continue
         if not small:
