@@ -411,16 +411,7 @@ def _between_drivers(watch: Watch | None, disk: Disk | None) -> Callable[[], Non
 def _worker_of(journal: Journal) -> Callable[[Mapping[str, Any]], str | None]:
     """The Python worker that serves the parked task, by the reports of ``task.worker``."""
 
-    def worker_of(point: Mapping[str, Any]) -> str | None:
-        served = [
-            event["worker"]
-            for event in journal.events("point")
-            if event.get("phase") == "task.worker" and "task" in point
-            if _same_task(event, point)
-        ]
-        return served[-1] if served else None
-
-    return worker_of
+    return lambda point: _last_of_task(journal, point, "task.worker", "worker")
 
 
 def _executor_of(journal: Journal) -> Callable[[Mapping[str, Any]], str | None]:
@@ -429,15 +420,17 @@ def _executor_of(journal: Journal) -> Callable[[Mapping[str, Any]], str | None]:
     def executor_of(point: Mapping[str, Any]) -> str | None:
         if point.get("role") == "executor" or "task" not in point:
             return point.get("process")
-        begun = [
-            event["process"]
-            for event in journal.events("point")
-            if event.get("phase") == "task.run" and _same_task(event, point)
-        ]
-        return begun[-1] if begun else None
+        return _last_of_task(journal, point, "task.run", "process")
 
     return executor_of
 
 
-def _same_task(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(name) == other.get(name) for name in ("run", "task"))
+def _last_of_task(journal: Journal, point: Mapping[str, Any], phase: str, field: str) -> str | None:
+    """What the last report of the phase has in the field, of the task that the point belongs to."""
+    found = [
+        event[field]
+        for event in journal.events("point")
+        if event.get("phase") == phase and "task" in point
+        if all(event.get(name) == point.get(name) for name in ("run", "task"))
+    ]
+    return found[-1] if found else None

@@ -68,10 +68,10 @@ class TrialActuator:
     Called on the injector's threads, mostly while the reporting thread is parked.
 
     ``worker_of`` names the Python worker that serves the task of a report, ``executor_of`` the executor that has it.
-    ``source`` says how drivers read theirs.
-    ``disk`` knows what is not synced, where the plan takes that away. ``changes`` are those that can be made to the
-    query's checkpoint. ``brokers`` knows which of them is what. The job's connections pass ``proxies``. ``others``
-    starts queries beside the trial's. Executors are known by the ``trial``'s name.
+    ``source`` says how drivers read theirs. ``disk`` knows what is not synced, where the plan takes that away.
+    ``changes`` are those that can be made to the query's checkpoint. ``brokers`` knows which of them is what. The job's
+    connections pass ``proxies``. ``others`` starts queries beside the trial's. Executors are known by the ``trial``'s
+    name.
     """
 
     environment: Environment

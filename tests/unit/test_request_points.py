@@ -92,7 +92,8 @@ def test_requests_with_the_values_of_a_row_in_each_are_alike(text: str) -> None:
     found = space(*asked(1, *rows[:32], "INSERT batches 1", *rows[32:], "COMMIT"))
     around = 3 if text != "INSERT {}" else 0
     assert len(struck(found)) == 2 + around + 2, "the first and the last, those around the other one, and the COMMIT"
-    assert len([one for one in found.points if "then b" not in one.detail]) < 52
+    single = [one for one in found.points if "then b" not in one.detail and "in the midst" not in one.detail]
+    assert len(single) < 50
 
 
 def three_batches() -> Space:
@@ -329,7 +330,7 @@ def test_of_records_that_clients_gather_by_time_the_last_is_lost_too_where_all_r
         replay = [*produced(0, 3), *produced(0, 3, run=REPLAY), *produced(1, times), *produced(1, again, run=REPLAY)]
         found = space(*produced(0, 3), *produced(1, 5), replay=replay).points
         found = [one for one in found if one.seen_once and "Produce" in one.text and not one.plan.settings]
-        return [one for one in found if one.action not in ("kill(driver)", "pause(driver)")]
+        return [one for one in found if one.action != "kill(driver)" and "in the midst" not in one.detail]
 
     last = later(5, 5)
     assert {one.text.split("; ")[-1].split(" -> ")[0].partition("kind=")[2] for one in last} == {"Produce, batch=1]#5"}

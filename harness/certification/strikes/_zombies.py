@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from ....faults import Action, Fault, Plan, Point, format_action
 from ..effects import Effect
@@ -20,6 +21,26 @@ this one."""
 LONGEST = 30.0
 """Seconds, but for those in which the driver that takes its place works on its start: what holds a lock goes on then,
 and so does whoever waits for it."""
+
+
+LATEST = 1
+"""The last batch that is small enough for a task that is taken for lost: it has all its rows by then, and could not ask
+for more of a broker that it does not reach, or of a JVM that is about to end."""
+
+
+def given_up_after(seconds: int) -> dict[str, str]:
+    """Properties of Spark by which a driver gives an executor up that it has not heard of for so long."""
+    return {
+        "spark.executor.heartbeatInterval": "1s",
+        "spark.network.timeoutInterval": "2s",
+        "spark.storage.blockManagerHeartbeatTimeoutMs": f"{seconds}s",
+    }
+
+
+def small_batch(question: Question) -> tuple[str, int] | None:
+    """The last one that is small enough, swept, and followed by another one, with its role."""
+    small = [(role, batch) for role, batch in question.roles.items() if batch <= LATEST and role in question.followed]
+    return max(small, key=itemgetter(1), default=None)
 
 
 def paused(

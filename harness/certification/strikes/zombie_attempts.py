@@ -19,6 +19,7 @@ from ..points import Gap, Question, SweepPoint, end_of
 from ..roles import MIDDLE
 from ..trace import Step, executed, reports
 from ._declaration import Strike
+from ._zombies import given_up_after, small_batch
 
 LONGEST = 40.0
 """Seconds for which it stands still at most: the driver gives an executor up after six without a heartbeat."""
@@ -27,16 +28,7 @@ BESIDE = 5.0
 LATER = 5.0
 """Seconds for which the next batch waits, so that it comes behind that."""
 
-SETTINGS = {
-    MASTER: CLUSTER,
-    "spark.executor.heartbeatInterval": "1s",
-    "spark.network.timeoutInterval": "2s",
-    "spark.storage.blockManagerHeartbeatTimeoutMs": "6s",
-}
-
-LATEST = 1
-"""The last batch that is small enough: the first attempt has all its rows by then, or its Python would want some of a
-JVM that is about to end."""
+SETTINGS = {MASTER: CLUSTER, **given_up_after(6)}
 
 PAUSED = Action("pause", "executor")
 DETAIL = "taken for lost"
@@ -45,16 +37,15 @@ DETAIL = "taken for lost"
 def zombie_attempts(question: Question) -> Iterator[SweepPoint | Gap]:
     """A task of the second batch or the first: before its middle request, and before its last one, until its next
     attempt is at its end; and before its last one until the batch has ended. Of files the same."""
-    small = {role: batch for role, batch in question.roles.items() if batch <= LATEST and role in question.followed}
+    small = small_batch(question)
     for family in FAMILIES if question.reference_job else ():
         if not _of_a_task(question, family, question.middle):
             continue
-        if not small:
+        if small is None:
             here = Step(family.phase, "before")
             yield Gap(here, format_action(PAUSED), MIDDLE, "neither of the first two batches is swept and followed")
             continue
-        role = max(small, key=small.__getitem__)
-        yield from _points(question, family, role, small[role])
+        yield from _points(question, family, *small)
 
 
 def _points(question: Question, family: Family, role: str, batch: int) -> Iterator[SweepPoint]:

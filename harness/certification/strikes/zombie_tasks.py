@@ -15,6 +15,7 @@ from ..roles import MIDDLE
 from ..steps import shown
 from ..trace import Executed, Step, executed
 from ._declaration import Strike
+from ._zombies import given_up_after, small_batch
 
 CUT_OFF = 30.0
 """Seconds for which the machine has no network: the driver gives its executor up after 10 s of these."""
@@ -23,19 +24,13 @@ LONGEST = 28.0
 LATER = 40.0
 """Seconds for which the next batch waits, so that what the task still does is done while the job is under way."""
 
-SETTINGS = {
-    "spark.executor.heartbeatInterval": "1s",
-    "spark.network.timeoutInterval": "2s",
-    "spark.storage.blockManagerHeartbeatTimeoutMs": "10s",
-}
+SETTINGS = given_up_after(10)
 
 ROW = Step("task.row", "before")
 STEPS = (ROW.name, "task.input:before", "task.commit:before")
 FIFTH = ROW._replace(row=5)
 DETAIL = "taken for lost"
 BY = format_action(Action("partition", "executor"))
-LATEST = 1
-"""The last batch that is small enough: a task has all its rows from Kafka by then. It could not ask for more."""
 
 
 def zombie_tasks(question: Question) -> Iterator[SweepPoint | Gap]:
@@ -43,12 +38,11 @@ def zombie_tasks(question: Question) -> Iterator[SweepPoint | Gap]:
     commits. Where rows are not traced, it is a task of any stage."""
     if not _write_to_files_alone(question, question.middle):
         return
-    small = {role: batch for role, batch in question.roles.items() if batch <= LATEST and role in question.followed}
-    if not small:
+    small = small_batch(question)
+    if small is None:
         yield Gap(ROW, BY, MIDDLE, "neither of the first two batches is swept and followed by another one")
         return
-    role = max(small, key=small.__getitem__)
-    batch = small[role]
+    role, batch = small
     seen = executed(question.trace, batch)
     found = {step.name: step for step in sorted(seen.steps, key=lambda step: step.row or 0) if _chosen(step, seen)}
     if ROW.name not in found and question.can_have(ROW.phase):

@@ -73,8 +73,9 @@ class LocalEnvironment:
         directory = self._host.directory("drivers", str(next(self._numbers)))
         with disk_errors():
             spec.log.parent.mkdir(parents=True, exist_ok=True)
-            variables = self._environment_of(spec, mark, directory)
-            child = self._guardian.spawn(self._driver_start(spec).command(spec), variables, directory / "tmp", spec.log)
+            start = self._driver_start(spec)
+            variables = inherited(SPARKS) | {"SPARK_LOCAL_IP": LOOPBACK} | start.environment(spec, mark, directory)
+            child = self._guardian.spawn(start.command(spec), variables, directory / "tmp", spec.log)
         driver = LocalDriver(child, mark, directory)
         with self._lock:
             self._drivers.append(driver)
@@ -199,10 +200,6 @@ class LocalEnvironment:
     def close(self) -> None:
         """End everything that this environment started, by SIGKILL; what a holder holds stays."""
         self._stack.close()
-
-    def _environment_of(self, spec: DriverSpec, mark: str, directory: Path) -> dict[str, str]:
-        own = {"SPARK_LOCAL_IP": LOOPBACK}
-        return inherited(SPARKS) | own | self._driver_start(spec).environment(spec, mark, directory)
 
     def _driver_start(self, spec: DriverSpec) -> DriverStart:
         start = self._usual_start()
